@@ -4,6 +4,7 @@
 use crate::cores::{Cores, machine};
 use crate::error::SessionError;
 use crate::rails::{OpenRail, Reach};
+use crate::switches;
 use nmad_engine::{Driver, Engine, PeerId, RailId};
 use nmad_launch::Bootstrap;
 use std::collections::BTreeSet;
@@ -23,6 +24,8 @@ pub(crate) struct Card {
     pub(crate) program: u32,
     /// It encrypts all links over interfaces (`NMAD_ENCRYPT=on`).
     pub(crate) encrypts: bool,
+    /// A number for the name of its host's switch, if somebody names it.
+    pub(crate) switch: Option<u32>,
 }
 
 /// The cards of all ranks as text, one behind the other: in a large job most of a card is of no use to a
@@ -95,6 +98,7 @@ const CORES: &str = "cores";
 const MACHINE: &str = "machine";
 const PROGRAM: &str = "program";
 const ENCRYPTS: &str = "encrypts";
+const SWITCH: &str = "switch";
 
 impl Card {
     /// Encodes the card, for example
@@ -109,12 +113,14 @@ impl Card {
         let program = Some(self.program).filter(|&program| program > 0);
         let program = program.map(|program| format!("{PROGRAM}={program}"));
         let encrypts = self.encrypts.then(|| format!("{ENCRYPTS}=1"));
+        let switch = self.switch.map(|switch| format!("{SWITCH}={switch}"));
         rails
             .chain(lacks)
             .chain(cores)
             .chain(machine)
             .chain(program)
             .chain(encrypts)
+            .chain(switch)
             .collect::<Vec<_>>()
             .join(";")
     }
@@ -129,6 +135,7 @@ impl Card {
                 (MACHINE, machine) => card.machine = u64::from_str_radix(machine, 16).ok()?,
                 (PROGRAM, program) => card.program = program.parse().ok()?,
                 (ENCRYPTS, "1") => card.encrypts = true,
+                (SWITCH, switch) => card.switch = Some(switch.parse().ok()?),
                 (number, address) => card.rails.push((number.parse().ok()?, address.to_string())),
             }
         }
@@ -170,7 +177,8 @@ pub(crate) fn exchange(
     let told = opened.iter().map(|rail| (rail.number, rail.driver.address()));
     let rails = told.filter(|(_, address)| !address.is_empty()).collect();
     let (cores, program) = (Cores::own(), job.program().unwrap_or(0));
-    let card = Card { rails, lacks, cores, machine: machine(), program, encrypts };
+    let switch = switches::own().map_err(SessionError::Rail)?;
+    let card = Card { rails, lacks, cores, machine: machine(), program, encrypts, switch };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
     let (mut cards, mut missing) = (Cards::default(), None);
@@ -257,7 +265,8 @@ mod tests {
     fn a_card_survives_a_round_trip_and_other_text_is_refused() {
         let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
         let (lacks, machine) = (vec![7, u64::MAX], 0x1d0c);
-        let card = Card { rails, lacks, cores: Cores::own(), machine, program: 2, encrypts: true };
+        let card =
+            Card { rails, lacks, cores: Cores::own(), machine, program: 2, encrypts: true, switch: Some(9) };
         assert_eq!(Card::decode(&card.encode()).as_ref(), Some(&card));
         let all: Cards = [card.clone(), Card::default(), card.clone()].into_iter().collect();
         assert_eq!(all.iter().collect::<Vec<_>>(), [card.clone(), Card::default(), card]);
@@ -270,5 +279,6 @@ mod tests {
         assert_eq!(Card::decode("machine=x"), None);
         assert_eq!(Card::decode("program=x"), None);
         assert_eq!(Card::decode("encrypts=x"), None);
+        assert_eq!(Card::decode("switch=x"), None);
     }
 }

@@ -74,6 +74,7 @@ mod scope;
 mod session;
 mod strategies;
 mod summary;
+mod switches;
 mod trace;
 #[cfg(feature = "async")]
 mod watch;

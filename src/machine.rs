@@ -1,4 +1,4 @@
-//! What a session tells about the cores of its node.
+//! What a session tells about the cores of its node, and the switches of all nodes.
 
 use crate::session::Session;
 
@@ -19,6 +19,12 @@ impl Session {
     /// its cores share; none unless each rank is bound to the cores of one cache, and there are several.
     pub fn caches(&self) -> &[(u32, u32)] {
         &self.caches
+    }
+
+    /// Returns the nodes ([`Session::nodes`]) in ascending order, each with a number for its switch; none
+    /// unless the user (`NMAD_MPI_SWITCH`) or Slurm names those of all.
+    pub fn switches(&self) -> &[(u32, u32)] {
+        &self.switches
     }
 
     /// Returns the extra time of a message between two ranks of this node that share no cache, in

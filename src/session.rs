@@ -13,6 +13,7 @@ use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
 use crate::sampling::{self, ProfileInfo, RailToSample, Stock};
 use crate::strategies;
+use crate::switches;
 use crate::trace::{FileAccess, Trace};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::interpreted;
@@ -37,6 +38,7 @@ pub struct Session {
     pub(crate) cores: usize,
     pub(crate) nodes_of_machine: usize,
     pub(crate) caches: Vec<(u32, u32)>,
+    pub(crate) switches: Vec<(u32, u32)>,
     pub(crate) across_ns: u64,
     /// Taken when the session closes.
     pub(crate) job: Mutex<Option<Box<dyn Bootstrap>>>,
@@ -159,7 +161,7 @@ impl Session {
         node.share_cores(cores::of_node(job, &near), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (program, programs) = (job.program(), cards.programs.clone());
-        let caches = cores::caches(job, &near);
+        let (caches, switches) = (cores::caches(job, &near), switches::of_nodes(&nodes, cards));
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
         let receipts = receipts::Kept::default();
@@ -173,6 +175,7 @@ impl Session {
             cores,
             nodes_of_machine,
             caches,
+            switches,
             across_ns: 0,
             job,
             rails,

@@ -135,7 +135,9 @@ impl Case {
 
     /// The ranks and their hosts, seen from rank 0.
     pub fn team(&self) -> Team {
-        Team::with_caches(&self.stage.nodes(), (Some(&self.stage.caches()), CACHE_CORES as u32), 0)
+        let caches = self.stage.caches();
+        let team = Team::with_caches(&self.stage.nodes(), (Some(&caches), CACHE_CORES as u32), 0);
+        team.behind(&self.stage.switches())
     }
 
     /// Bytes of the receive buffer of a rank that gets most.

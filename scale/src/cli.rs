@@ -5,6 +5,7 @@ use super::fabric::{FABRICS, Fabric};
 use super::golden;
 use super::packet;
 use super::regret::{self, Cell};
+use super::stage::{Placement, Stage};
 use super::start;
 use super::times::{self, HEADS, Row};
 use super::windows;
@@ -36,6 +37,9 @@ pub struct Scale {
     #[arg(long, value_name = "NUMBER", requires = "scale",
         value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     ranks: Option<u32>,
+    /// With --scale: where ranks are: block, round-robin, or scattered: hosts by turns of their switches
+    #[arg(long, value_name = "NAME", requires = "scale", default_value = "block", value_parser = placement)]
+    placement: Placement,
     /// With --scale: draw times against ranks into this file
     #[arg(long, value_name = "FILE", requires = "scale")]
     svg: Option<PathBuf>,
@@ -65,6 +69,14 @@ fn family(text: &str) -> Result<Family, String> {
 fn fabric(text: &str) -> Result<&'static Fabric, String> {
     let names: Vec<&str> = FABRICS.iter().map(|fabric| fabric.name).collect();
     Fabric::named(text).ok_or_else(|| format!("there is no such fabric (known: {})", names.join(", ")))
+}
+
+fn placement(text: &str) -> Result<Placement, String> {
+    let known = Placement::NAMED.iter().find(|(name, _)| *name == text);
+    let names = Placement::NAMED.map(|(name, _)| name).join(", ");
+    known
+        .map(|(_, placement)| *placement)
+        .ok_or_else(|| format!("there is no such placement (known: {names})"))
 }
 
 /// Whole elements of eight bytes.
@@ -108,6 +120,11 @@ impl Scale {
         Family::ALL.iter().copied().filter(|family| self.family.is_none_or(|asked| asked == *family))
     }
 
+    /// A case with the placement that was asked for.
+    fn placed(&self, case: Case) -> Case {
+        Case { stage: Stage { placement: self.placement, ..case.stage }, ..case }
+    }
+
     fn ranks(&self, usual: &[usize]) -> Vec<usize> {
         self.ranks.map_or(usual.to_vec(), |ranks| vec![ranks as usize])
     }
@@ -117,7 +134,7 @@ impl Scale {
         let ranks = self.ranks(&times::RANKS);
         let cases = self.families().flat_map(|family| times::cases(self.fabric, family, len, &ranks));
         for case in cases.take_while(|_| is_heard()) {
-            let row = Row::of(case);
+            let row = Row::of(self.placed(case));
             if json {
                 say_line(object(&case, row.chosen, &HEADS.into_iter().zip(row.us).collect::<Vec<_>>()));
             }
@@ -142,7 +159,7 @@ impl Scale {
             (self.ranks(&regret::RANKS), self.size.map_or(regret::LENS.to_vec(), |len| vec![len]));
         let cases = self.families().flat_map(|family| regret::cases(self.fabric, family, &ranks, &lens));
         for case in cases.take_while(|_| is_heard()) {
-            let cell = Cell::of(case);
+            let cell = Cell::of(self.placed(case));
             if json {
                 let us = cell.times.iter().map(|(name, ns)| (*name, Some(ns / 1e3))).collect::<Vec<_>>();
                 say_line(object(&case, cell.chosen, &us));

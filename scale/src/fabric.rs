@@ -2,7 +2,7 @@
 //! them.
 
 use super::rounds::{further_ns, profile};
-use nmad_mpi_base::algorithm::cost::{Cost, Curve, Memory, SIZES};
+use nmad_mpi_base::algorithm::cost::{Cost, Curve, Memory, SIZES, Uplinks};
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;
 use nmad_sim::golden::ping_pong::{Exchange, Stage};
@@ -147,6 +147,24 @@ impl Fabric {
         self.rails.iter().map(|rail| rail.card).collect()
     }
 
+    /// Hosts of a leaf switch or of a group, of the fastest rail; none if there is one switch.
+    pub fn group(&self) -> Option<usize> {
+        match self.rails[0].shape {
+            Shape::Switch => None,
+            Shape::FatTree { leaf: hosts, .. } | Shape::Dragonfly { group: hosts, .. } => Some(hosts),
+        }
+    }
+
+    /// What messages take from one such group to another.
+    fn uplinks(&self) -> Uplinks {
+        let taper = match self.rails[0].shape {
+            Shape::Switch => 1.0,
+            Shape::FatTree { taper, .. } => taper as f64,
+            Shape::Dragonfly { global_percent, .. } => 100.0 / global_percent as f64,
+        };
+        Uplinks { ns: 2.0 * self.rails[0].switch_ns as f64, taper }
+    }
+
     /// What messages take between two of its hosts, measured once.
     pub fn measured(&self) -> Arc<Measured> {
         static KNOWN: Mutex<BTreeMap<&'static str, Arc<Measured>>> = Mutex::new(BTreeMap::new());
@@ -170,6 +188,7 @@ impl Fabric {
             cores: CORES,
             reads: (0, u64::MAX),
             memory: Memory { ns_per_byte: 1e3 / MEMORY_MB as f64, cached: CACHED },
+            uplinks: self.uplinks(),
             ..Cost::default()
         }
     }

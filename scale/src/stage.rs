@@ -9,6 +9,17 @@ pub enum Placement {
     Block,
     /// By turns.
     RoundRobin,
+    /// As many in a row as a host has cores, hosts by turns of their switches.
+    Scattered,
+}
+
+impl Placement {
+    /// All, by the names by which the user chooses them.
+    pub const NAMED: [(&'static str, Placement); 3] = [
+        ("block", Placement::Block),
+        ("round-robin", Placement::RoundRobin),
+        ("scattered", Placement::Scattered),
+    ];
 }
 
 /// The machine of a job.
@@ -37,11 +48,22 @@ impl Stage {
 
     /// The host of each rank.
     pub fn nodes(&self) -> Vec<u32> {
+        let mut hosts: Vec<usize> = (0..self.hosts()).collect();
+        if self.placement == Placement::Scattered {
+            let group = self.fabric.group().unwrap_or(1);
+            hosts.sort_by_key(|host| (host % group, host / group));
+        }
         let host = |rank: usize| match self.placement {
-            Placement::Block => rank / self.cores,
-            Placement::RoundRobin => rank % self.hosts(),
+            Placement::Block | Placement::Scattered => hosts[rank / self.cores],
+            Placement::RoundRobin => rank % hosts.len(),
         };
         (0..self.ranks).map(|rank| host(rank) as u32).collect()
+    }
+
+    /// The leaf switch or the group of each rank's host.
+    pub fn switches(&self) -> Vec<u32> {
+        let group = self.fabric.group().unwrap_or(self.hosts()) as u32;
+        self.nodes().into_iter().map(|host| host / group).collect()
     }
 
     /// The cache of each rank's core within its host.

@@ -6,7 +6,7 @@ use crate::local::Inherit;
 use crate::local::spawn::inherits;
 
 /// Variables of a host, a login or a terminal, which ranks have from their own host.
-const OF_THIS_HOST: [&str; 22] = [
+const OF_THIS_HOST: [&str; 23] = [
     "DISPLAY",
     "HOME",
     "HOST",
@@ -26,6 +26,7 @@ const OF_THIS_HOST: [&str; 22] = [
     "_",
     "NMAD_LOCAL_RANK",
     "NMAD_LOCAL_SIZE",
+    "NMAD_MPI_SWITCH",
     "NMAD_SECRET",
     "NMAD_STARTED_BY",
     "MPI_LOCALRANKID",
@@ -55,7 +56,9 @@ mod tests {
         for name in ["PATH", "LD_LIBRARY_PATH", "NMAD_RAILS", "OMP_NUM_THREADS", "SSHX"] {
             assert!(travels(name.as_ref()), "{name}");
         }
-        for name in ["HOSTNAME", "SSH_CONNECTION", "SLURM_PROCID", "PMI_FD", "_", "NMAD_SECRET"] {
+        for name in
+            ["HOSTNAME", "SSH_CONNECTION", "SLURM_PROCID", "PMI_FD", "_", "NMAD_SECRET", "NMAD_MPI_SWITCH"]
+        {
             assert!(!travels(name.as_ref()), "{name}");
         }
     }

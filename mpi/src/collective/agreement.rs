@@ -18,7 +18,7 @@ use crate::hardware;
 use crate::op::{Op, Predefined};
 use crate::world::World;
 use newmadeleine::engine::{Engine, PeerId, RailId};
-use newmadeleine::setting::{MPI_CACHE_RANKS, MPI_CHECK, MPI_MEMORY, MPI_TRIALS};
+use newmadeleine::setting::{MPI_CACHE_RANKS, MPI_CHECK, MPI_MEMORY, MPI_TAPER, MPI_TRIALS};
 use std::sync::Arc;
 
 const AGREED: usize = FIGURES + Family::ALL.len() + OTHERS;
@@ -47,6 +47,7 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
         post: post(world),
         reads: reads(world),
         memory: memory().map_err(refused)?,
+        taper: taper().map_err(refused)?,
     };
     figures[..FIGURES].copy_from_slice(&Cost::figures(curves, across_ns as f64, node, alone(world)));
     figures[FIGURES..AGREED - OTHERS].copy_from_slice(&choices.figures());
@@ -91,6 +92,13 @@ fn memory() -> std::result::Result<Memory, String> {
         0 => Memory::default(),
         _ => Memory { ns_per_byte: 1e9 / bytes as f64, cached: hardware::cached().unwrap_or(0).max(1) },
     })
+}
+
+/// Bandwidth of the nodes of a switch over that of its links to others, as the user says.
+fn taper() -> std::result::Result<f64, String> {
+    let Some(text) = MPI_TAPER.text()? else { return Ok(1.0) };
+    let known = text.parse().ok().filter(|taper: &f64| taper.is_finite() && *taper >= 1.0);
+    known.ok_or_else(|| format!("{}: '{text}' is no number from 1 on", MPI_TAPER.name))
 }
 
 /// Below which length messages to other nodes take one rail, and what a byte takes there.

@@ -10,7 +10,7 @@ use crate::topology::Topology;
 use crate::world::world;
 
 impl Communicator {
-    /// The local group, its nodes, and the caches of our node.
+    /// The local group, its nodes with their switches, and the caches of our node.
     ///
     /// # Errors
     /// MPI is not initialised, or finalised.
@@ -25,7 +25,13 @@ impl Communicator {
         let caches = foreign::caches(world, self.local(), told);
         let caches = (caches.as_deref(), if told > 0 { told } else { known });
         let me = self.rank().max(0) as usize;
-        Ok(self.desk().team.get_or_init(|| Team::with_caches(&nodes, caches, me)))
+        Ok(self.desk().team.get_or_init(|| {
+            let team = Team::with_caches(&nodes, caches, me);
+            match foreign::switches(world, self.local()) {
+                Some(switches) => team.behind(&switches),
+                None => team,
+            }
+        }))
     }
 
     /// The edges of its topology.

@@ -129,6 +129,14 @@ settings! {
          messages advance in the background or rails have taken all of it, and no nonblocking collective \
          is under way",
         "smaller where memory is scarce; larger if programs send much before others receive";
+    MPI_SWITCH: Mpi, Form("NAME"), "as Slurm says",
+        "The switch, or group of a dragonfly, of this host, by any name: collectives may treat hosts of equal \
+         names apart if all hosts have one; mpiexec does not pass it on to other hosts",
+        "hosts of a switch have more bandwidth among themselves than to others, and Slurm does not tell";
+    MPI_TAPER: Mpi, Form("NUMBER"), "1",
+        "Bandwidth of all hosts of a switch over that of its links to other switches, for the choice of \
+         algorithms of collectives",
+        "switches are known, and such links have less bandwidth: 2 for a fat tree of 2:1";
     MPI_TRIALS: Mpi, Switch, "on",
         "Whether collectives of more than 2 KiB that a program calls often try several algorithms and go on \
          with the one that was fastest; sums of floating-point numbers may be rounded differently then",

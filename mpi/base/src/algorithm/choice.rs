@@ -328,7 +328,7 @@ impl Context<'_> {
 /// The name by which users leave the choice to us.
 pub const AUTO: &str = "auto";
 /// The name of all algorithms that treat the groups of a team apart: nodes, or caches within a node. What
-/// they do within a node may be of two levels again, with the caches.
+/// they do within a node may be of two levels again, with the caches, and among nodes with their switches.
 pub const TWO_LEVEL: &str = "two_level";
 
 /// The name of all algorithms that pass pieces along a tree of all levels.
@@ -339,5 +339,5 @@ pub const GRID: &str = "grid";
 
 /// Whether an algorithm may be part of another one, in a team.
 fn is_for_inner(name: &str, team: &Team) -> bool {
-    ![TWO_LEVEL, GRID].contains(&name) || !team.spans_nodes()
+    ![TWO_LEVEL, GRID].contains(&name) || team.crowd() == 1 || !team.spans_nodes()
 }

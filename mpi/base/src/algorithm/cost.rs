@@ -64,6 +64,17 @@ pub struct Cost {
     pub line_ns: f64,
     /// The memory that the cores of a node share.
     pub memory: Memory,
+    /// The links between switches.
+    pub uplinks: Uplinks,
+}
+
+/// What messages take from one switch to another, beyond those within.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Uplinks {
+    /// Nanoseconds of the further switches on the way.
+    pub ns: f64,
+    /// Bandwidth of the nodes of a switch over that of its links to others; 1 if it is not known.
+    pub taper: f64,
 }
 
 /// The memory bandwidth of a node, which limits copies and reductions by all of its cores at once.
@@ -93,6 +104,7 @@ impl Default for Cost {
             reads: (u64::MAX, 0),
             line_ns: 0.0,
             memory: Memory::default(),
+            uplinks: Uplinks { ns: 0.0, taper: 1.0 },
         }
     }
 }
@@ -129,12 +141,21 @@ impl Cost {
     /// the same time.
     pub fn hop(&self, team: &Team, len: u64) -> f64 {
         match team.spans_nodes() {
-            true => {
-                let beside = (team.abreast() - 1) as f64 * self.wire_ns(len);
-                self.far.ns(len) + beside + self.switch_ns(team)
-            }
+            true => self.far_hop(team, team.uplinks(None), len),
             false => self.near_hop(team, None, len),
         }
+    }
+
+    /// A message to another node, behind another switch if any messages are.
+    fn far_hop(&self, team: &Team, across: f64, len: u64) -> f64 {
+        let beside = (team.abreast() - 1) as f64 * self.wire_ns(len);
+        let further = if across > 0.0 { self.uplinks.ns } else { 0.0 };
+        self.far.ns(len) + further + beside + self.switch_ns(team)
+    }
+
+    /// Time of the links between switches for so many messages for each node; see [`Team::uplinks`].
+    pub fn uplinks_ns(&self, team: &Team, messages: f64, len: u64) -> f64 {
+        messages * team.abreast() as f64 * self.uplinks.taper * self.wire_ns(len)
     }
 
     /// A message within a node that others wait for, between ranks of a distance or any.
@@ -147,7 +168,7 @@ impl Cost {
     pub fn hop_over(&self, team: &Team, reach: Reach, len: u64) -> f64 {
         match team.leaving(reach) {
             0 => self.near_hop(team, Some(reach), len),
-            _ => self.hop(team, len),
+            _ => self.far_hop(team, team.uplinks(Some(reach)), len),
         }
     }
 
@@ -157,7 +178,8 @@ impl Cost {
         let next = Reach::Shift(1);
         let far = team.leaving(next) as f64 / team.crowd() as f64;
         let near = self.near.ns(len) + team.across_caches(Some(next)) * self.across_ns + self.switch_ns(team);
-        far * self.hop(team, len) + (1.0 - far) * near
+        let across = team.uplinks(Some(next)).min(1.0) * self.uplinks.ns;
+        far * (self.far_hop(team, 0.0, len) + across) + (1.0 - far) * near
     }
 
     /// Time that a further message adds for a rank that sends or receives several. Between nodes that is what
@@ -194,16 +216,23 @@ impl Cost {
                 core.max(self.moved(team, team.crowd() as f64, len))
             }
             leaving => {
-                let wire = ((leaving - 1) * team.abreast()) as f64 * self.wire_ns(len);
-                self.hop(team, len) + wire + rivals * self.further(true, len)
+                let wire = self.wires_ns(team, (leaving, Some(reach)), len);
+                self.hop_over(team, reach, len) + wire + rivals * self.further(true, len)
             }
         }
+    }
+
+    /// Time of wires and of the links between switches beyond that of the first message, if so many ranks of
+    /// a node send one to another node, over a distance or any.
+    fn wires_ns(&self, team: &Team, (leaving, reach): (usize, Option<Reach>), len: u64) -> f64 {
+        let first = team.abreast() as f64 * self.wire_ns(len);
+        (leaving.max(1) as f64 * first).max(self.uplinks_ns(team, team.uplinks(reach), len)) - first
     }
 
     /// A round of a ring: every rank sends to the next one what the one before sent it.
     pub fn ring(&self, team: &Team, len: u64) -> f64 {
         let leaving = team.leaving(Reach::Shift(1));
-        let wire = (leaving.max(1) - 1) as f64 * team.abreast() as f64 * self.wire_ns(len);
+        let wire = self.wires_ns(team, (leaving, Some(Reach::Shift(1))), len);
         let rivals = self.sharing(team) - 1.0;
         let round = self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len);
         round.max(self.moved(team, (team.crowd() - leaving) as f64, len))
@@ -224,8 +253,11 @@ impl Cost {
             let rivals = self.sharing(team) - 1.0;
             let near = self.near_hop(team, None, len) + rivals * self.further(false, len);
             let memory = self.moved(team, (team.crowd() - leaving) as f64, len);
-            sum += near.max(memory).max((leaving * team.abreast()) as f64 * self.wire_ns(len));
-            crossing = crossing.max(self.far.ns(len) - self.near.ns(len) - self.across_ns);
+            let wire = (leaving * team.abreast()) as f64 * self.wire_ns(len);
+            let across = team.uplinks(Some(reach));
+            sum += near.max(memory).max(wire).max(self.uplinks_ns(team, across, len));
+            let hop = self.far_hop(team, across, len);
+            crossing = crossing.max(hop - self.near.ns(len) - self.across_ns);
         }
         sum + crossing
     }
@@ -241,7 +273,11 @@ impl Cost {
         };
         let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
         let rivals = (rivals * team.abreast()) as f64;
-        let wire = if is_far { ins.max(outs) * rivals * self.wire_ns(len) } else { 0.0 };
+        let uplinks = team.uplinks_of_tree(ways[0].max(ways[1]));
+        let wire = match is_far {
+            true => (ins.max(outs) * rivals * self.wire_ns(len)).max(self.uplinks_ns(team, uplinks, len)),
+            false => 0.0,
+        };
         count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
     }
 
@@ -279,7 +315,7 @@ impl Cost {
     /// reduces `len` bytes. On a chain the first piece waits for those that follow it on each node: for a
     /// quarter of them, since they come one by one, and move one by one.
     pub fn through_memory(&self, team: &Team, arity: usize, len: u64) -> f64 {
-        let others = if arity == 1 && team.spans_nodes() { team.group_count() - 1 } else { 0 };
+        let others = if arity == 1 { team.node_count() - 1 } else { 0 };
         self.moved(team, team.crowd() as f64, len) * (1.0 + others as f64 / 4.0)
     }
 
@@ -323,8 +359,9 @@ impl Cost {
         let cores =
             near * (2.0 * self.gaps[0] + self.near.bytes_ns(len)) + far * (2.0 * self.far_core_ns(len));
         let wires = far * (team.crowd() * team.abreast()) as f64 * self.wire_ns(len);
+        let uplinks = (near + far) * self.uplinks_ns(team, team.uplinks(None), len);
         let memory = self.moved(team, team.crowd() as f64 * near, len);
-        self.hop(team, len) + (cores * self.sharing(team)).max(wires).max(memory)
+        self.hop(team, len) + (cores * self.sharing(team)).max(wires).max(uplinks).max(memory)
     }
 
     /// Time of the core at one end of a message between nodes that follows others. Where that was not
@@ -399,7 +436,7 @@ impl Cost {
         let rivals = self.sharing(team) - 1.0;
         let within = self.near_hop(team, None, len) + rivals * self.further(false, len);
         let within = within.max(self.moved(team, team.crowd() as f64, len));
-        let wire = ((team.crowd() - 1) * team.abreast()) as f64 * self.wire_ns(len);
+        let wire = self.wires_ns(team, (team.crowd(), None), len);
         let between = self.hop(team, len) + wire + rivals * self.further(true, len);
         near * within + far * between
     }
@@ -474,7 +511,7 @@ mod tests {
             assert!((ratio(team, len) - 1.0).abs() < 1e-9, "nobody reads {len} B");
         }
         let memory = Memory { ns_per_byte: 0.01, cached: 1 << 20 };
-        let node = Node { cores: 4, nodes: 1, post: None, reads, memory };
+        let node = Node { cores: 4, nodes: 1, post: None, reads, memory, taper: 0.0 };
         assert_eq!(Cost::from_figures(&Cost::figures([None; 2], 0.0, node, (0, 0.0))).reads, reads);
     }
 }

@@ -1,6 +1,7 @@
 //! A pipeline on a tree of all levels of a machine: one tree joins the root and the leaders of other nodes,
 //! one a node's leader and its cache leaders, one a cache's leader and its ranks. So a leader passes a piece
-//! into its node, or a sum out of it, while the next one is under way.
+//! into its node, or a sum out of it, while the next one is under way. Where the switches of nodes are known,
+//! leaders of nodes may be joined by two trees: the leaders of switches, and the nodes of each.
 
 use super::cost::Cost;
 use super::team::Team;
@@ -43,6 +44,8 @@ pub struct Pipeline {
     len: u64,
     /// Bytes of a piece.
     pub piece: u64,
+    /// Whether switches are levels.
+    by_switch: bool,
     /// Predicted nanoseconds.
     pub cost: f64,
 }
@@ -52,64 +55,63 @@ const PIECES: Range<u32> = 12..22;
 /// Numbers of branches tried for a level's tree; a flat tree is tried, too.
 const ARITIES: [usize; 5] = [1, 2, 3, 4, 7];
 
-/// What one level adds, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
+/// What one level adds, or several do, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
 struct Level {
-    /// Until the first piece has passed it.
-    first: f64,
+    /// Until the first piece has passed it, between nodes and within one.
+    far: f64,
+    near: f64,
     /// Time of its leader's core for each piece, and of the wires of its node.
     core: f64,
     wire: f64,
 }
 
-/// The levels of a team, each with its best number of branches.
-struct Levels {
-    leaders: Level,
-    /// All levels within a group.
-    within: Level,
-    /// Time per piece of the busiest core, leaders of outermost groups excepted.
-    others: f64,
+impl Level {
+    /// What two levels add; one core may lead both.
+    fn and(self, other: Level) -> Level {
+        let [far, near] = [self.far + other.far, self.near + other.near];
+        Level { far, near, core: self.core + other.core, wire: self.wire + other.wire }
+    }
 }
 
 impl Pipeline {
-    /// The pipeline with the best length of pieces, of which there are `pieces_max` at most; the same on
-    /// all ranks.
+    /// The pipeline with the best length of pieces, of which there are `pieces_max` at most, and with or
+    /// without switches; the same on all ranks.
     pub fn new(flow: Flow, (len, pieces_max): (u64, u64), team: &Team, cost: &Cost) -> Pipeline {
         let least = len.div_ceil(pieces_max).max(1);
         let lengths = PIECES.map(|power| 1 << power).filter(|&piece| piece >= least && piece < len);
         let with = |piece: u64| {
-            let pipeline = Pipeline { flow, len, piece, cost: 0.0 };
-            Pipeline { cost: pipeline.predicted(team, cost), ..pipeline }
+            let with = |by_switch| {
+                let pipeline = Pipeline { flow, len, piece, by_switch, cost: 0.0 };
+                Pipeline { cost: pipeline.predicted(team, cost), ..pipeline }
+            };
+            // At equal times fewer messages go from switch to switch.
+            let both = [with(true), with(false)];
+            if both[1].cost < both[0].cost { both[1] } else { both[0] }
         };
         let whole = with(len.max(1));
         lengths.map(with).fold(whole, |best, next| if next.cost < best.cost { next } else { best })
     }
 
     fn predicted(&self, team: &Team, cost: &Cost) -> f64 {
-        let Levels { leaders, within, others } = self.levels(team, cost);
-        // The leader of the outermost group receives each piece, and does its part in all levels.
-        let first = self.taken(&team.shapes()[1], cost) + within.core + leaders.core;
-        let further = (self.count() - 1) as f64 * first.max(others).max(leaders.wire);
+        let (all, others) = self.tree(team, cost);
+        let further = (self.count() - 1) as f64 * others.max(all.wire);
         let copies = if self.flow == Flow::Up { 2 } else { 1 };
         let memory = cost.moved(team, team.crowd() as f64, copies * self.len);
-        leaders.first + (within.first + further).max(memory)
+        all.far + (all.near + further).max(memory)
     }
 
-    fn levels(&self, team: &Team, cost: &Cost) -> Levels {
-        let [local, leaders] = team.shapes();
-        let (leaders, taken) = (self.best(leaders, cost).1, self.taken(local, cost));
-        if !local.has_levels() {
-            let within = self.best(local, cost).1;
-            return Levels { leaders, within, others: taken + within.core };
+    /// What all levels of a team add, each with its best number of branches, and the time per piece of the
+    /// busiest core but the root's.
+    fn tree(&self, team: &Team, cost: &Cost) -> (Level, f64) {
+        if !team.is_divided(self.by_switch) {
+            let level = self.best(team, cost).1;
+            return (level, self.taken(team, cost) + level.core);
         }
-        let inner = self.levels(local, cost);
-        let within = Level {
-            first: inner.leaders.first + inner.within.first,
-            core: inner.leaders.core + inner.within.core,
-            wire: 0.0,
-        };
-        let others = inner.others.max(taken + inner.leaders.core + inner.within.core);
-        Levels { leaders, within, others }
+        let [local, leaders] = team.shapes();
+        let ((within, others), (among, led)) = (self.tree(local, cost), self.tree(leaders, cost));
+        // The leader of a group receives each piece from another one, and does its part in all levels.
+        (within.and(among), others.max(led + within.core))
     }
 
     fn count(&self) -> u64 {
@@ -122,13 +124,13 @@ impl Pipeline {
         let fitting = ARITIES.into_iter().filter(|&arity| arity < others).chain([others]);
         let all = fitting.map(|arity| (arity, self.level(team, arity, cost)));
         let further = (self.count() - 1) as f64;
-        let ns = |level: &Level| level.first + further * level.core.max(level.wire);
+        let ns = |level: &Level| level.far + level.near + further * level.core.max(level.wire);
         all.min_by(|(_, a), (_, b)| ns(a).total_cmp(&ns(b))).expect("there is a number of branches")
     }
 
     fn level(&self, team: &Team, arity: usize, cost: &Cost) -> Level {
         if team.size() < 2 {
-            return Level { first: 0.0, core: 0.0, wire: 0.0 };
+            return Level::default();
         }
         let mut last = team.size() - 1;
         let mut depth = 0;
@@ -137,13 +139,15 @@ impl Pipeline {
             depth += 1;
         }
         let (child, further) = (self.child(team, cost), (arity - 1) as f64);
-        let wire = if team.spans_nodes() { cost.wire_ns(self.piece) } else { 0.0 };
+        let is_far = team.spans_nodes();
+        let wire = if is_far { team.abreast() as f64 * cost.wire_ns(self.piece) } else { 0.0 };
         let combined = if self.flow == Flow::Up { cost.reduce_alone(self.piece) } else { 0.0 };
-        Level {
-            first: f64::from(depth) * (cost.hop(team, self.piece) + combined + further * child.max(wire)),
-            core: arity as f64 * child,
-            wire: arity as f64 * wire,
-        }
+        let hop = if arity == 1 { cost.pass(team, self.piece) } else { cost.hop(team, self.piece) };
+        let first = f64::from(depth) * (hop + combined + further * child.max(wire));
+        let [far, near] = if is_far { [first, 0.0] } else { [0.0, first] };
+        let uplinks = cost.uplinks_ns(team, team.uplinks_of_tree(arity), self.piece);
+        let wire = (arity as f64 * wire).max(uplinks);
+        Level { far, near, core: arity as f64 * child, wire }
     }
 
     /// Time of a core for a piece that it has to receive, unless it is the root of the pipeline.
@@ -162,7 +166,7 @@ impl Pipeline {
     /// Our neighbours in the tree from `root`.
     pub fn links(&self, team: &Team, root: usize, cost: &Cost) -> Links {
         let mut links = Links::default();
-        for level in team.path(root) {
+        for level in team.path(root, self.by_switch) {
             let (me, (arity, _)) = (level.me(), self.best(&level, cost));
             if me > 0 {
                 links.parent = Some(level.party((me - 1) / arity));

@@ -1,6 +1,8 @@
-//! A team: the ranks that run an algorithm, their nodes, and their caches within a node.
+//! A team: the ranks that run an algorithm, their nodes, their caches within a node, and the switches of nodes.
 
 mod groups;
+#[cfg(test)]
+mod tests;
 
 use crate::sequence::Sequence;
 use groups::{Groups, at};
@@ -19,21 +21,15 @@ pub struct Team {
 struct Members {
     /// The party of each member; see [`super::transport::Transport`].
     parties: Sequence,
-    /// The node of each member.
-    nodes: Sequence,
-    /// The cache of each member among those of its node, where it is known. Ranks know those of their own
-    /// node, so they count only within a team of one node.
-    caches: Option<Sequence>,
-    /// Ranks of a cache on any node, known on all nodes alike: for predictions. Zero: not known.
-    cache_ranks: u32,
+    places: Places,
     /// Most members on one node.
     crowd: usize,
     /// Teams with members on the same nodes that work at the same time, this one among them.
     abreast: usize,
     /// The members group by group.
     groups: OnceLock<Groups>,
-    /// For each distance of two to a power, see [`Team::crossing`].
-    crossing: OnceLock<Box<[[u32; 2]]>>,
+    /// The members switch by switch.
+    behind: OnceLock<Groups>,
     /// See [`Team::shapes`].
     shapes: OnceLock<[Team; 2]>,
     /// See [`Team::column`].
@@ -42,11 +38,7 @@ struct Members {
 
 impl PartialEq for Members {
     fn eq(&self, other: &Members) -> bool {
-        self.parties == other.parties
-            && self.nodes == other.nodes
-            && self.caches == other.caches
-            && self.cache_ranks == other.cache_ranks
-            && self.abreast == other.abreast
+        self.parties == other.parties && self.places == other.places && self.abreast == other.abreast
     }
 }
 
@@ -77,11 +69,26 @@ pub struct Grid {
     pub column: Team,
 }
 
-/// Where members are; see [`Members`].
+/// Where members are.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Places {
+    /// The node of each member.
     nodes: Sequence,
+    /// The cache of each member among those of its node, where it is known. Ranks know those of their own
+    /// node, so they count only within a team of one node.
     caches: Option<Sequence>,
+    /// Ranks of a cache on any node, known on all nodes alike: for predictions. Zero: not known.
     cache_ranks: u32,
+    /// The switch of each member's node, where they are known and there are several.
+    switches: Option<Sequence>,
+    /// Nodes that share the links of a switch to others, for each team that uses them at the same time.
+    uplinks: u32,
+}
+
+impl Places {
+    fn on(nodes: Sequence) -> Places {
+        Places { nodes, caches: None, cache_ranks: 0, switches: None, uplinks: 1 }
+    }
 }
 
 impl Team {
@@ -96,8 +103,20 @@ impl Team {
     pub fn with_caches(nodes: &[u32], caches: (Option<&[u32]>, u32), me: usize) -> Team {
         let sequence = |numbers: &[u32]| numbers.iter().copied().collect();
         let (caches, cache_ranks) = (caches.0.map(sequence), caches.1);
-        let places = Places { nodes: sequence(nodes), caches, cache_ranks };
+        let places = Places { caches, cache_ranks, ..Places::on(sequence(nodes)) };
         Team::of((0..nodes.len() as u32).into(), places, me, 1)
+    }
+
+    /// The same team where the switch of each member's node is known, alike on all ranks.
+    #[must_use]
+    pub fn behind(self, switches: &[u32]) -> Team {
+        let Members { parties, places, abreast, .. } = &*self.members;
+        let mut both: Vec<(u32, u32)> = switches.iter().copied().zip(places.nodes.iter()).collect();
+        both.sort_unstable();
+        both.dedup();
+        let uplinks = both.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(1) as u32;
+        let switches = Some(switches.iter().copied().collect());
+        Team::of(parties.clone(), Places { switches, uplinks, ..places.clone() }, self.me, *abreast)
     }
 
     /// The same team, seen from another member.
@@ -116,27 +135,32 @@ impl Team {
             false => (theirs.chain(ours).collect(), remote + self.me, remote),
         };
         // For messages in rounds: nobody asks on which nodes they are.
-        let places = Places { nodes: parties.clone(), caches: None, cache_ranks: 0 };
+        let places = Places::on(parties.clone());
         (Team::of(parties, places, me, 1), first)
     }
 
-    fn of(parties: Sequence, places: Places, me: usize, abreast: usize) -> Team {
-        let Places { nodes, caches, cache_ranks } = places;
-        let mut sorted: Vec<u32> = nodes.iter().collect();
+    fn of(parties: Sequence, mut places: Places, me: usize, abreast: usize) -> Team {
+        let mut sorted: Vec<u32> = places.nodes.iter().collect();
         sorted.sort_unstable();
         let crowd = sorted.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
-        let (groups, crossing) = (OnceLock::new(), OnceLock::new());
+        places.switches = places.switches.filter(|all| all.iter().any(|switch| switch != at(all, 0)));
+        let (groups, behind) = (OnceLock::new(), OnceLock::new());
         let (shapes, column) = (OnceLock::new(), OnceLock::new());
-        let members =
-            Members { parties, nodes, caches, cache_ranks, crowd, abreast, groups, crossing, shapes, column };
+        let members = Members { parties, places, crowd, abreast, groups, behind, shapes, column };
         Team { members: Arc::new(members), me }
     }
 
     fn groups(&self) -> &Groups {
         self.members.groups.get_or_init(|| {
-            let Members { nodes, caches, .. } = &*self.members;
-            Groups::new(caches.as_ref().filter(|_| !self.spans_nodes()).unwrap_or(nodes))
+            let Places { nodes, caches, switches, .. } = &self.members.places;
+            let finer = if self.spans_nodes() { switches.as_ref() } else { caches.as_ref() };
+            Groups::new(finer.filter(|_| self.crowd() == 1 || !self.spans_nodes()).unwrap_or(nodes))
         })
+    }
+
+    /// Whether groups are the nodes of a switch, each with one member.
+    fn is_by_switch(&self) -> bool {
+        self.spans_nodes() && self.crowd() == 1 && self.members.places.switches.is_some()
     }
 
     /// Members.
@@ -179,14 +203,24 @@ impl Team {
         self.members.abreast
     }
 
-    /// Groups of members: nodes, or caches in a team of one node.
+    /// Groups of members: nodes; caches in a team of one node; switches, if they are known, in a team with one
+    /// member on each node.
     pub fn group_count(&self) -> usize {
         self.groups().count()
     }
 
+    /// Nodes with members.
+    pub fn node_count(&self) -> usize {
+        match (self.spans_nodes(), self.crowd()) {
+            (false, _) => 1,
+            (true, 1) => self.size(),
+            (true, _) => self.group_count(),
+        }
+    }
+
     /// Most members of one group.
     pub fn largest_group(&self) -> usize {
-        if self.spans_nodes() { self.crowd() } else { self.groups().largest }
+        if self.crowd() > 1 && self.spans_nodes() { self.crowd() } else { self.groups().largest }
     }
 
     /// Whether they are on more than one node.
@@ -197,8 +231,9 @@ impl Team {
     /// Whether two levels differ from one: several groups, and several members in one of them.
     pub fn has_levels(&self) -> bool {
         match self.spans_nodes() {
-            true => self.crowd() > 1,
-            false => self.members.caches.is_some() && (2..self.size()).contains(&self.group_count()),
+            true if self.crowd() > 1 => true,
+            true => self.is_by_switch() && self.group_count() < self.size(),
+            false => self.members.places.caches.is_some() && (2..self.size()).contains(&self.group_count()),
         }
     }
 
@@ -214,52 +249,48 @@ impl Team {
 
     /// The most members of one node that have their partner on another one.
     pub fn leaving(&self, reach: Reach) -> usize {
-        if self.spans_nodes() { self.crossing(reach) } else { 0 }
+        match (self.spans_nodes(), self.crowd(), reach) {
+            (false, ..) => 0,
+            (true, 1, Reach::Shift(distance)) => usize::from(!distance.is_multiple_of(self.size())),
+            (true, 1, Reach::Flip(distance)) => usize::from((1..self.size()).contains(&distance)),
+            _ => self.groups().crossing(reach),
+        }
     }
 
     /// The part of messages within a node that go from one cache to another, as far as it is known: all if
     /// it is not.
     pub fn across_caches(&self, reach: Option<Reach>) -> f64 {
-        if self.spans_nodes() || self.members.caches.is_none() {
+        if self.spans_nodes() || self.members.places.caches.is_none() {
             return 1.0;
         }
         match reach {
-            Some(reach) => self.crossing(reach) as f64 / self.largest_group() as f64,
+            Some(reach) => self.groups().crossing(reach) as f64 / self.largest_group() as f64,
             None => f64::from(u8::from(self.group_count() > 1)),
         }
     }
 
-    /// The most members of one group that have their partner in another one.
-    fn crossing(&self, reach: Reach) -> usize {
-        let size = self.size();
-        let (distance, kind) = match reach {
-            Reach::Shift(distance) => (distance % size.max(1), 0),
-            Reach::Flip(distance) => (distance, 1),
-        };
-        if !distance.is_power_of_two() {
-            return if distance == 0 { 0 } else { self.largest_group() };
-        }
-        let rounds = size.next_power_of_two().ilog2();
-        let all = self.members.crossing.get_or_init(|| {
-            let both = |distance| [Reach::Shift(distance), Reach::Flip(distance)];
-            (0..rounds).map(|round| both(1 << round).map(|reach| self.count_crossing(reach))).collect()
-        });
-        all.get(distance.ilog2() as usize).map_or(0, |counts| counts[kind] as usize)
+    /// Messages over the links of the busiest switch to others, for each node that shares these links, if
+    /// every member sends one: to the member of a distance, or to any. Zero unless there are several
+    /// switches.
+    pub fn uplinks(&self, reach: Option<Reach>) -> f64 {
+        self.over_uplinks(|behind| match reach {
+            Some(reach) => behind.crossing(reach) as f64,
+            None => behind.crossing_to_any(),
+        })
     }
 
-    fn count_crossing(&self, reach: Reach) -> u32 {
-        let (size, groups) = (self.size(), self.groups());
-        let (of, mut counts) = (groups.of.iter().collect::<Vec<u32>>(), vec![0; groups.count()]);
-        for rank in 0..size {
-            let partner = match reach {
-                Reach::Shift(distance) => (rank + distance) % size,
-                Reach::Flip(distance) => rank ^ distance,
-            };
-            if partner < size && of[partner] != of[rank] {
-                counts[of[rank] as usize] += 1;
-            }
-        }
-        counts.into_iter().max().unwrap_or(0)
+    /// The same if every member sends one to each of its children in a tree of so many branches.
+    pub fn uplinks_of_tree(&self, arity: usize) -> f64 {
+        self.over_uplinks(|behind| behind.crossing_in_tree(arity) as f64)
+    }
+
+    fn over_uplinks(&self, messages: impl FnOnce(&Groups) -> f64) -> f64 {
+        let Places { switches: Some(switches), uplinks, .. } = &self.members.places else { return 0.0 };
+        let messages = match self.is_by_switch() {
+            true => messages(self.groups()),
+            false => messages(self.members.behind.get_or_init(|| Groups::new(switches))),
+        };
+        messages / f64::from(*uplinks)
     }
 
     /// A team like that of the largest group, and one like that of all leaders: the same on all ranks, to
@@ -267,14 +298,15 @@ impl Team {
     pub fn shapes(&self) -> &[Team; 2] {
         self.members.shapes.get_or_init(|| {
             let (ranks, groups) = (self.largest_group(), self.group_count());
-            let local = match self.spans_nodes() {
-                true => self.node(ranks),
-                false => self.places(std::iter::repeat_n(0, ranks).collect()),
+            let here = || std::iter::repeat_n(0, ranks).collect();
+            let local = match (self.spans_nodes(), self.crowd()) {
+                (false, _) => Places { caches: Some(here()), ..Places::on(here()) },
+                (true, 1) => Places::on((0..ranks as u32).into()),
+                (true, _) => self.node(ranks),
             };
-            let leaders = self.places((0..groups as u32).into());
             [
                 Team::of((0..ranks as u32).into(), local, 0, self.abreast_within()),
-                Team::of((0..groups as u32).into(), leaders, 0, 1),
+                Team::of((0..groups as u32).into(), self.places(), 0, self.abreast_for(1)),
             ]
         })
     }
@@ -282,33 +314,54 @@ impl Team {
     /// A team like a column of a [`Grid`], likewise.
     pub fn column(&self) -> &Team {
         self.members.column.get_or_init(|| {
-            let groups: Sequence = (0..self.group_count() as u32).into();
-            let places = self.places(groups.clone());
-            Team::of(groups, places, 0, self.largest_group())
+            let parties = (0..self.group_count() as u32).into();
+            let column = Team::of(parties, self.places(), 0, self.abreast_for(self.largest_group()));
+            column.sharing_uplinks(self)
         })
     }
 
     /// So many members on one node.
     fn node(&self, ranks: usize) -> Places {
-        let each = self.members.cache_ranks;
+        let each = self.members.places.cache_ranks;
         let caches = (each > 0).then(|| (0..ranks as u32).map(|rank| rank / each).collect());
-        Places { nodes: std::iter::repeat_n(0, ranks).collect(), caches, cache_ranks: each }
+        Places { caches, cache_ranks: each, ..Places::on(std::iter::repeat_n(0, ranks).collect()) }
     }
 
-    /// Members in these groups: on these nodes, or of these caches of one node.
-    fn places(&self, groups: Sequence) -> Places {
+    /// One member of each group.
+    fn places(&self) -> Places {
+        let groups: Sequence = (0..self.group_count() as u32).into();
+        if !self.spans_nodes() {
+            let nodes = std::iter::repeat_n(0, groups.len() as usize).collect();
+            return Places { caches: Some(groups), ..Places::on(nodes) };
+        }
+        let Places { switches, uplinks, .. } = &self.members.places;
+        let firsts = || self.one_of_each(|_| 0).into_iter();
+        let switches = switches.as_ref().map(|all| firsts().map(|rank| at(all, rank)).collect());
+        Places { switches, uplinks: *uplinks, ..Places::on(groups) }
+    }
+
+    /// Teams within groups that share cores and rails: those of all caches of a node.
+    fn abreast_within(&self) -> usize {
         match self.spans_nodes() {
-            true => Places { nodes: groups, caches: None, cache_ranks: 0 },
-            false => {
-                let nodes = std::iter::repeat_n(0, groups.len() as usize).collect();
-                Places { nodes, caches: Some(groups), cache_ranks: 0 }
-            }
+            true => self.abreast_for(1),
+            false => self.group_count() * self.abreast(),
         }
     }
 
-    /// Teams within groups that share cores: those of all caches of a node.
-    fn abreast_within(&self) -> usize {
-        if self.spans_nodes() { 1 } else { self.group_count() * self.abreast() }
+    /// Teams with a member of each group that work at the same time, where a group has `teams` of them: those
+    /// of a switch are on different nodes.
+    fn abreast_for(&self, teams: usize) -> usize {
+        if self.is_by_switch() { self.abreast() } else { teams }
+    }
+
+    /// The same team as a column of `all`: the links of a switch serve all columns at the same time.
+    fn sharing_uplinks(&self, all: &Team) -> Team {
+        if !all.is_by_switch() {
+            return self.clone();
+        }
+        let Members { parties, places, abreast, .. } = &*self.members;
+        let uplinks = (places.uplinks / all.largest_group() as u32).max(1);
+        Team::of(parties.clone(), Places { uplinks, ..places.clone() }, self.me, *abreast)
     }
 
     /// The groups in the order in which a collective from or to `root` takes them: its own first.
@@ -332,20 +385,26 @@ impl Team {
         let own: Vec<usize> = self.led(groups.of(self.me), root).collect();
         let leaders = (own[0] == self.me).then(|| {
             let leader = |group| self.led(group, root).next().unwrap_or(root);
-            self.subset(&self.group_order(root).map(leader).collect::<Vec<_>>(), 1)
+            self.subset(&self.group_order(root).map(leader).collect::<Vec<_>>(), self.abreast_for(1))
         });
         Levels { local: self.subset(&own, self.abreast_within()), leaders }
     }
 
-    /// The teams that we are in, from the outermost level on: the leaders of all groups if we are one, then
-    /// the same of our group. `root` is the first of each that it is in.
-    pub fn path(&self, root: usize) -> Vec<Team> {
-        if !self.has_levels() {
-            debug_assert_eq!(root, 0);
-            return vec![self.clone()];
+    /// The teams that we are in, from the outermost level on: the leaders of all groups if we are one, by
+    /// switches if `by_switch`, then the same of our group. `root` is the first of each that it is in.
+    pub fn path(&self, root: usize, by_switch: bool) -> Vec<Team> {
+        if !self.is_divided(by_switch) {
+            let turned: Vec<usize> = (root..self.size()).chain(0..root).collect();
+            return vec![if root == 0 { self.clone() } else { self.subset(&turned, self.abreast()) }];
         }
         let Levels { local, leaders } = self.levels(root);
-        leaders.into_iter().chain(local.path(0)).collect()
+        let leaders = leaders.map(|leaders| leaders.path(0, by_switch)).unwrap_or_default();
+        leaders.into_iter().chain(local.path(0, by_switch)).collect()
+    }
+
+    /// Whether a tree of levels has several in this team; `by_switch`: switches are levels.
+    pub fn is_divided(&self, by_switch: bool) -> bool {
+        self.has_levels() && (by_switch || !self.is_by_switch())
     }
 
     /// The members of each group, in the order of [`Team::levels`].
@@ -359,13 +418,14 @@ impl Team {
         let place = local.iter().position(|&member| member == self.me).unwrap_or(0);
         let column = self.one_of_each(|_| place);
         let row = self.subset(&local, self.abreast_within());
-        Grid { local: row, column: self.subset(&column, self.largest_group()) }
+        let column = self.subset(&column, self.abreast_for(self.largest_group()));
+        Grid { local: row, column: column.sharing_uplinks(self) }
     }
 
     /// The last members of all groups; none unless we are one.
     pub fn lasts(&self) -> Option<Team> {
         let lasts = self.one_of_each(|size| size - 1);
-        lasts.contains(&self.me).then(|| self.subset(&lasts, 1))
+        lasts.contains(&self.me).then(|| self.subset(&lasts, self.abreast_for(1)))
     }
 
     /// A member of each group, by the place there that `choose` returns for the number of members.
@@ -396,95 +456,9 @@ impl Team {
         let me = members.iter().position(|&rank| rank == self.me).expect("we are among them");
         let parties = members.iter().map(|&rank| self.party(rank)).collect();
         let of_each = |all: &Sequence| members.iter().map(|&rank| at(all, rank)).collect();
-        let Members { nodes, caches, cache_ranks, .. } = &*self.members;
-        let caches = caches.as_ref().map(of_each);
-        let places = Places { nodes: of_each(nodes), caches, cache_ranks: *cache_ranks };
+        let Places { nodes, caches, switches, .. } = &self.members.places;
+        let [caches, switches] = [caches, switches].map(|known| known.as_ref().map(of_each));
+        let places = Places { nodes: of_each(nodes), caches, switches, ..self.members.places };
         Team::of(parties, places, me, abreast)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_are_led_by_the_root_and_its_node_comes_first() {
-        for (nodes, root) in [(vec![0, 0, 1, 1, 2], 3), (vec![7, 3, 7, 3, 7], 2), (vec![1; 4], 1)] {
-            let mut by_node: Vec<Vec<usize>> = Vec::new();
-            for rank in std::iter::once(root).chain((0..nodes.len()).filter(|&rank| rank != root)) {
-                match by_node.iter_mut().find(|node| nodes[node[0]] == nodes[rank]) {
-                    Some(node) => node.push(rank),
-                    None => by_node.push(vec![rank]),
-                }
-            }
-            assert_eq!(by_node.len(), Team::new(&nodes, 0).group_count());
-            for me in 0..nodes.len() {
-                let levels = Team::new(&nodes, root).seen_from(me).levels(root);
-                let own = by_node.iter().find(|node| node.contains(&me)).expect("a node has it");
-                let party =
-                    |team: &Team| (0..team.size()).map(|r| team.party(r) as usize).collect::<Vec<_>>();
-                assert_eq!(&party(&levels.local), own);
-                let leaders: Vec<usize> = by_node.iter().map(|node| node[0]).collect();
-                assert_eq!(levels.leaders.map(|team| party(&team)), (own[0] == me).then_some(leaders));
-            }
-        }
-    }
-
-    #[test]
-    fn a_grid_has_a_row_for_each_node_and_the_last_members_of_all_nodes_are_a_team() {
-        for nodes in [[0, 0, 1, 1, 2, 2], [7, 3, 9, 7, 3, 9], [1, 2, 2, 1, 5, 5]] {
-            let team = Team::new(&nodes, 0);
-            assert!(team.is_grid());
-            let rows: Vec<Vec<usize>> = team.groups_from(0).collect();
-            for (me, place) in rows.iter().flat_map(|row| row.iter().zip(0..)) {
-                let (Grid { local, column }, lasts) = {
-                    let team = team.seen_from(*me);
-                    (team.grid(), team.lasts())
-                };
-                let members =
-                    |team: &Team| (0..team.size()).map(|r| team.party(r) as usize).collect::<Vec<_>>();
-                assert!(rows.contains(&members(&local)) && members(&local)[local.me()] == *me);
-                let expected: Vec<usize> = rows.iter().map(|row| row[place]).collect();
-                assert_eq!((members(&column), column.abreast()), (expected.clone(), 2));
-                assert_eq!(lasts.map(|team| members(&team)), (place == 1).then_some(expected));
-            }
-        }
-        assert!(
-            ![vec![0, 0, 1], vec![0, 0], vec![0, 1, 2]].iter().any(|nodes| Team::new(nodes, 0).is_grid())
-        );
-    }
-
-    #[test]
-    fn within_a_node_caches_are_groups() {
-        let caches = [0, 0, 1, 1, 0, 0, 1, 1];
-        let team = Team::with_caches(&[0, 0, 0, 0, 1, 1, 1, 1], (Some(&caches), 2), 5);
-        assert_eq!((team.group_count(), team.across_caches(None)), (2, 1.0), "nodes come first");
-        let shape = &team.shapes()[0];
-        assert_eq!((shape.group_count(), shape.has_levels()), (2, true), "as on our node");
-        let local = team.levels(5).local;
-        assert_eq!((local.group_count(), local.largest_group(), local.has_levels()), (2, 2, true));
-        assert!(!local.spans_nodes() && local.is_grid());
-        let [within, among] = local.shapes();
-        assert_eq!([within, among].map(Team::size), [2, 2]);
-        assert_eq!([within, among].map(|team| team.across_caches(None)), [0.0, 1.0]);
-        assert_eq!((within.abreast(), local.column().abreast()), (2, 2), "they share the cores of the node");
-        let deepest = local.levels(1).local;
-        assert!(!deepest.has_levels() && (0..2).all(|rank| deepest.party(rank) >= 4));
-        let shift = |distance| local.across_caches(Some(Reach::Shift(distance)));
-        assert_eq!([1, 2].map(shift), [0.5, 1.0]);
-        let unknown = Team::new(&[0; 4], 0);
-        assert_eq!((unknown.across_caches(None), unknown.has_levels()), (1.0, false));
-        let one = Team::with_caches(&[0; 4], (Some(&[3; 4]), 4), 0);
-        assert_eq!((one.across_caches(None), one.has_levels()), (0.0, false));
-    }
-
-    #[test]
-    fn partners_on_other_nodes_are_counted() {
-        let block = Team::new(&[0, 0, 0, 0, 1, 1, 1, 1], 0);
-        assert_eq!([1, 2, 4].map(|d| block.leaving(Reach::Flip(d))), [0, 0, 4]);
-        assert_eq!([1, 2, 3, 4, 8].map(|d| block.leaving(Reach::Shift(d))), [1, 2, 4, 4, 0]);
-        let turns = Team::new(&[0, 1, 0, 1], 0);
-        assert_eq!([1, 2].map(|d| turns.leaving(Reach::Flip(d))), [2, 0]);
-        assert_eq!(Team::new(&[0; 4], 0).leaving(Reach::Shift(1)), 0);
     }
 }

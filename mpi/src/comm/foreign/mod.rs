@@ -167,6 +167,17 @@ pub(crate) fn caches(world: &World, members: &Members, each: u32) -> Option<Vec<
     Some(members.processes().map(of).collect())
 }
 
+/// The switch of each process's node; none unless those of all nodes are known, and where processes of several
+/// jobs take part.
+pub(crate) fn switches(world: &World, members: &Members) -> Option<Vec<u32>> {
+    let (known, nodes) = (world.session().switches(), world.session().nodes());
+    let of = |process: u32| {
+        let node = nodes.get(process as usize)?;
+        known.binary_search_by_key(node, |known| known.0).ok().map(|at| known[at].1)
+    };
+    members.processes().map(of).collect()
+}
+
 /// The node of each process as far as all that take part see it alike: processes of several jobs count as
 /// processes of as many nodes.
 pub(crate) fn nodes(world: &World, members: &Members) -> Vec<u32> {

@@ -1,9 +1,9 @@
 //! Costs as figures, on which all ranks agree.
 
-use super::{Cost, Curve, Memory, OVERHEAD, SIZES};
+use super::{Cost, Curve, Memory, OVERHEAD, SIZES, Uplinks};
 
 /// Figures of a cost.
-pub const FIGURES: usize = 3 * SIZES.len() + 11;
+pub const FIGURES: usize = 3 * SIZES.len() + 12;
 
 /// What a process knows of its node; see [`Cost`].
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,8 @@ pub struct Node {
     pub reads: (u64, u64),
     /// Its memory.
     pub memory: Memory,
+    /// Bandwidth of the nodes of a switch over that of its links to others; zero: not known.
+    pub taper: f64,
 }
 
 impl Cost {
@@ -29,8 +31,9 @@ impl Cost {
         node: Node,
         alone: (u64, f64),
     ) -> [f64; FIGURES] {
-        let Node { cores, nodes, post, reads, memory } = node;
+        let Node { cores, nodes, post, reads, memory, taper } = node;
         let mut figures = [0.0; FIGURES];
+        figures[FIGURES - 9] = taper;
         let memory = [memory.ns_per_byte, memory.cached as f64];
         figures[FIGURES - 8..FIGURES - 3].copy_from_slice(&[
             alone.0 as f64,
@@ -77,7 +80,7 @@ impl Cost {
             gap => gap.min(curve.0[0]),
         };
         let gaps = [gap(0, &near), gap(1, &far)];
-        let &[.., below, alone, memory_ns, cached, across_ns, _, _, _] = figures;
+        let &[.., taper, below, alone, memory_ns, cached, across_ns, _, _, _] = figures;
         Cost {
             near,
             across_ns,
@@ -91,6 +94,7 @@ impl Cost {
             reads,
             line_ns: nominal.line_ns,
             memory: Memory { ns_per_byte: memory_ns, cached: cached as u64 },
+            uplinks: Uplinks { taper: taper.max(1.0), ..nominal.uplinks },
         }
     }
 }

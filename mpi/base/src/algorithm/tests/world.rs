@@ -2,7 +2,7 @@
 
 use super::mesh::{Mesh, Port};
 use crate::algorithm::choice::{Algorithm, Choices, Context, Problem};
-use crate::algorithm::cost::Cost;
+use crate::algorithm::cost::{Cost, Uplinks};
 use crate::algorithm::memory;
 use crate::algorithm::operator::Operator;
 use crate::algorithm::run::{Caller, Run};
@@ -57,20 +57,27 @@ pub(super) struct Buffers {
     pub(super) recv: Vec<Memory>,
 }
 
-/// The node of each rank, and its cache there if that is known.
+/// The node of each rank, its cache there and the switch of the node if they are known.
 #[derive(Debug)]
 struct Layout {
     nodes: Vec<u32>,
     caches: Option<Vec<u32>>,
+    switches: Option<Vec<u32>>,
 }
 
 /// Layouts of `size` ranks: one node, nodes in a row, nodes by turns; one node with caches in a row, with
-/// caches by turns, and nodes with caches.
+/// caches by turns, and nodes with caches; nodes of uneven switches with one rank each, of switches by turns
+/// with two, and of uneven switches with caches.
 fn layouts(size: usize) -> Vec<Layout> {
     let each = |place: fn(u32) -> u32| (0..size as u32).map(place).collect::<Vec<u32>>();
     let layout = |node: fn(u32) -> u32, cache: Option<fn(u32) -> u32>| Layout {
         nodes: each(node),
         caches: cache.map(each),
+        switches: None,
+    };
+    let behind = |layout: Layout, switch: fn(u32) -> u32| {
+        let switches = Some(layout.nodes.iter().copied().map(switch).collect());
+        Layout { switches, ..layout }
     };
     let mut layouts = vec![layout(|_| 0, None)];
     if size > 2 {
@@ -78,7 +85,12 @@ fn layouts(size: usize) -> Vec<Layout> {
         layouts.push(layout(|rank| rank % 2, None));
         layouts.push(layout(|_| 0, Some(|rank| rank / 3)));
         layouts.push(layout(|_| 0, Some(|rank| rank % 2)));
-        layouts.push(layout(|rank| rank / 4, Some(|rank| rank % 4 / 2)));
+        let caches = || layout(|rank| rank / 4, Some(|rank| rank % 4 / 2));
+        layouts.push(caches());
+        layouts.push(behind(layout(|rank| rank, None), |node| (node + 1).ilog2()));
+        layouts.push(behind(layout(|rank| rank, None), |node| node / 4));
+        layouts.push(behind(layout(|rank| rank / 2, None), |node| node % 2));
+        layouts.push(behind(caches(), |node| node / 3));
     }
     layouts
 }
@@ -130,18 +142,21 @@ fn solve<P: Problem>(
     buffers: &mut Buffers,
     seed: u64,
 ) -> bool {
-    let Layout { nodes, caches } = layout;
+    let Layout { nodes, caches, switches } = layout;
     let cache_ranks = if caches.is_some() { 2 } else { 0 };
-    let teams = (0..nodes.len()).map(|me| Team::with_caches(nodes, (caches.as_deref(), cache_ranks), me));
+    let team = Team::with_caches(nodes, (caches.as_deref(), cache_ranks), 0);
+    let team = switches.as_ref().map_or(team.clone(), |switches| team.behind(switches));
+    let teams = (0..nodes.len()).map(|me| team.seen_from(me));
     let problems: Vec<(Team, P)> = teams.map(|team| (team.clone(), problem(team.me()))).collect();
     let fits: Vec<bool> = problems.iter().map(|(team, problem)| (algorithm.fits)(problem, team)).collect();
     assert!(fits.iter().all(|fit| *fit == fits[0]), "{}: ranks disagree whether it fits", algorithm.name);
     if !fits[0] {
         return false;
     }
-    // Between caches messages take so long that levels are the best in each level.
+    // Between caches and between switches messages take so long that levels are the best in each level.
     let (across_ns, choices) = (if caches.is_some() { 1e6 } else { 0.0 }, Choices::default());
-    let cost = Cost { across_ns, ..Cost::default() };
+    let uplinks = Uplinks { ns: 1e6, taper: 8.0 };
+    let cost = Cost { across_ns, uplinks, ..Cost::default() };
     let context = Context { cost: &cost, choices: &choices, inner: false };
     let costs: Vec<f64> = problems.iter().map(|(t, p)| (algorithm.cost)(p, t, &cost)).collect();
     assert!(costs.iter().all(|c| *c == costs[0] && c.is_finite()), "{}: costs {costs:?}", algorithm.name);

@@ -2,7 +2,7 @@
 //!
 //! | stranger | keeps its place |
 //! |---|---|
-//! | has sent a valid hello | until its connection ends (over datagrams: until the time limit); a few for each claimed rank |
+//! | has sent a valid hello | until its connection ends (datagrams: the time limit); a few for each rank |
 //! | is silent, at the address of a peer | while there is room, but at least for `PATIENCE_MS` |
 //! | is silent, elsewhere | a part of the places; a new one replaces the oldest |
 //!

@@ -78,9 +78,9 @@ impl Stranger {
 }
 
 impl Opening {
-    /// Drops strangers that have sent no hello in time. A peer that has sent one may need longer than any limit
-    /// for its proof where many ranks share a core, and takes its link for open when it has sent it. So it
-    /// stays: the end of its connection is reported. Over datagrams nothing reports that, and the limit holds.
+    /// Drops strangers that have sent no hello in time. Where many ranks share a core, a peer that has sent
+    /// one may need longer than any limit for its proof, and takes its link for open when it has sent it. So
+    /// it stays: the end of its connection is reported. Over datagrams nothing reports that: the limit holds.
     pub(super) fn expire(&mut self, now_ms: u64) {
         let bound_ms = self.local.bound.as_millis() as u64;
         let (bound, loses) = (self.local.bound, self.medium.loses());

@@ -7,7 +7,7 @@ use crate::rails::{OpenRail, Reach};
 use crate::switches;
 use nmad_engine::{Driver, Engine, PeerId, RailId};
 use nmad_launch::Bootstrap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// The addresses of one rank's rails, with their numbers.
@@ -81,6 +81,19 @@ impl Cards {
             nodes[*rank as usize] == nodes[me as usize] || (card.machine != 0 && card.machine == own)
         };
         (0..).zip(self.iter()).filter(is_near).map(|(rank, card)| (rank, card.cores)).collect()
+    }
+
+    /// Returns the nodes in ascending order, each with its switch as its first rank told it; none unless all
+    /// are known.
+    pub(crate) fn switches(&self, nodes: &[u32]) -> Vec<(u32, u32)> {
+        let mut known = BTreeMap::new();
+        for (rank, node) in (0..).zip(nodes) {
+            if !known.contains_key(node) {
+                let Some(switch) = self.get(rank).switch else { return Vec::new() };
+                known.insert(*node, switch);
+            }
+        }
+        known.into_iter().collect()
     }
 }
 
@@ -280,5 +293,15 @@ mod tests {
         assert_eq!(Card::decode("program=x"), None);
         assert_eq!(Card::decode("encrypts=x"), None);
         assert_eq!(Card::decode("switch=x"), None);
+    }
+
+    #[test]
+    fn switches_are_known_if_all_nodes_have_told_theirs() {
+        let card = |switch| Card { switch, ..Card::default() };
+        let all: Cards = [Some(7), Some(7), Some(9), Some(7)].map(card).into_iter().collect();
+        assert_eq!(all.switches(&[3, 1, 2, 3]), [(1, 7), (2, 9), (3, 7)]);
+        let some: Cards = [Some(7), None].map(card).into_iter().collect();
+        assert_eq!(some.switches(&[0, 1]), []);
+        assert_eq!(some.switches(&[0, 0]), [(0, 7)]);
     }
 }

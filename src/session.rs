@@ -13,7 +13,6 @@ use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
 use crate::sampling::{self, ProfileInfo, RailToSample, Stock};
 use crate::strategies;
-use crate::switches;
 use crate::trace::{FileAccess, Trace};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::interpreted;
@@ -161,7 +160,7 @@ impl Session {
         node.share_cores(cores::of_node(job, &near), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (program, programs) = (job.program(), cards.programs.clone());
-        let (caches, switches) = (cores::caches(job, &near), switches::of_nodes(&nodes, cards));
+        let (caches, switches) = (cores::caches(job, &near), cards.switches(&nodes));
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
         let receipts = receipts::Kept::default();

@@ -1,8 +1,6 @@
 //! The switch of this host, as the user or Slurm names it.
 
-use crate::card::Cards;
 use nmad_words::setting::MPI_SWITCH;
-use std::collections::BTreeMap;
 
 /// Returns a number for the name of the switch of this host, equal on all hosts of this switch; `None` if
 /// nobody names it.
@@ -33,23 +31,9 @@ fn number(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Returns the nodes in ascending order, each with its switch as its first rank told it; none unless all are
-/// known.
-pub(crate) fn of_nodes(nodes: &[u32], cards: &Cards) -> Vec<(u32, u32)> {
-    let mut known = BTreeMap::new();
-    for (rank, node) in (0..).zip(nodes) {
-        if !known.contains_key(node) {
-            let Some(switch) = cards.get(rank).switch else { return Vec::new() };
-            known.insert(*node, switch);
-        }
-    }
-    known.into_iter().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::card::Card;
 
     #[test]
     fn slurm_names_the_last_switch_before_the_node() {
@@ -68,15 +52,5 @@ mod tests {
         assert_eq!(of("s0.s1", "switch.switch", "s1"), None, "no node");
         assert_eq!(of_slurm(|_| None, "n1"), None);
         assert_ne!(number("s8"), number("s9"));
-    }
-
-    #[test]
-    fn switches_are_known_if_all_nodes_have_told_theirs() {
-        let card = |switch| Card { switch, ..Card::default() };
-        let all: Cards = [Some(7), Some(7), Some(9), Some(7)].map(card).into_iter().collect();
-        assert_eq!(of_nodes(&[3, 1, 2, 3], &all), [(1, 7), (2, 9), (3, 7)]);
-        let some: Cards = [Some(7), None].map(card).into_iter().collect();
-        assert_eq!(of_nodes(&[0, 1], &some), []);
-        assert_eq!(of_nodes(&[0, 0], &some), [(0, 7)]);
     }
 }

@@ -130,8 +130,8 @@ settings! {
          is under way",
         "smaller where memory is scarce; larger if programs send much before others receive";
     MPI_SWITCH: Mpi, Form("NAME"), "as Slurm says",
-        "The switch, or group of a dragonfly, of this host, by any name: collectives may treat hosts of equal \
-         names apart if all hosts have one; mpiexec does not pass it on to other hosts",
+        "The switch, or group of a dragonfly, of this host, by any name: collectives may treat hosts of \
+         equal names apart if all hosts have one; mpiexec does not pass it on to other hosts",
         "hosts of a switch have more bandwidth among themselves than to others, and Slurm does not tell";
     MPI_TAPER: Mpi, Form("NUMBER"), "1",
         "Bandwidth of all hosts of a switch over that of its links to other switches, for the choice of \

@@ -5,12 +5,14 @@
 
 mod agreed;
 mod curve;
+mod uplinks;
 
 use super::board::tiers;
 use super::team::{Reach, Team};
 pub use agreed::{FIGURES, Node};
 pub use curve::{Curve, SIZES};
 use std::borrow::Cow;
+pub use uplinks::Uplinks;
 
 /// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time
 /// of a further message was not measured.
@@ -66,15 +68,6 @@ pub struct Cost {
     pub memory: Memory,
     /// The links between switches.
     pub uplinks: Uplinks,
-}
-
-/// What messages take from one switch to another, beyond those within.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Uplinks {
-    /// Nanoseconds of the further switches on the way.
-    pub ns: f64,
-    /// Bandwidth of the nodes of a switch over that of its links to others; 1 if it is not known.
-    pub taper: f64,
 }
 
 /// The memory bandwidth of a node, which limits copies and reductions by all of its cores at once.
@@ -146,18 +139,6 @@ impl Cost {
         }
     }
 
-    /// A message to another node, behind another switch if any messages are.
-    fn far_hop(&self, team: &Team, across: f64, len: u64) -> f64 {
-        let beside = (team.abreast() - 1) as f64 * self.wire_ns(len);
-        let further = if across > 0.0 { self.uplinks.ns } else { 0.0 };
-        self.far.ns(len) + further + beside + self.switch_ns(team)
-    }
-
-    /// Time of the links between switches for so many messages for each node; see [`Team::uplinks`].
-    pub fn uplinks_ns(&self, team: &Team, messages: f64, len: u64) -> f64 {
-        messages * team.abreast() as f64 * self.uplinks.taper * self.wire_ns(len)
-    }
-
     /// A message within a node that others wait for, between ranks of a distance or any.
     fn near_hop(&self, team: &Team, reach: Option<Reach>, len: u64) -> f64 {
         let across = if team.across_caches(reach) > 0.0 { self.across_ns } else { 0.0 };
@@ -220,13 +201,6 @@ impl Cost {
                 self.hop_over(team, reach, len) + wire + rivals * self.further(true, len)
             }
         }
-    }
-
-    /// Time of wires and of the links between switches beyond that of the first message, if so many ranks of
-    /// a node send one to another node, over a distance or any.
-    fn wires_ns(&self, team: &Team, (leaving, reach): (usize, Option<Reach>), len: u64) -> f64 {
-        let first = team.abreast() as f64 * self.wire_ns(len);
-        (leaving.max(1) as f64 * first).max(self.uplinks_ns(team, team.uplinks(reach), len)) - first
     }
 
     /// A round of a ring: every rank sends to the next one what the one before sent it.

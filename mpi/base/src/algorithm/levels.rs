@@ -85,9 +85,8 @@ impl Pipeline {
                 let pipeline = Pipeline { flow, len, piece, by_switch, cost: 0.0 };
                 Pipeline { cost: pipeline.predicted(team, cost), ..pipeline }
             };
-            // At equal times fewer messages go from switch to switch.
-            let both = [with(true), with(false)];
-            if both[1].cost < both[0].cost { both[1] } else { both[0] }
+            let [plain, by_switch] = [false, true].map(with);
+            if by_switch.cost < plain.cost { by_switch } else { plain }
         };
         let whole = with(len.max(1));
         lengths.map(with).fold(whole, |best, next| if next.cost < best.cost { next } else { best })

@@ -1,4 +1,4 @@
-//! A team: the ranks that run an algorithm, their nodes, their caches within a node, and the switches of nodes.
+//! A team: the ranks that run an algorithm, their nodes, the caches of a node, and the switches of nodes.
 
 mod groups;
 #[cfg(test)]
@@ -203,8 +203,8 @@ impl Team {
         self.members.abreast
     }
 
-    /// Groups of members: nodes; caches in a team of one node; switches, if they are known, in a team with one
-    /// member on each node.
+    /// Groups of members: nodes; caches in a team of one node; switches, if they are known, in a team with
+    /// one member on each node.
     pub fn group_count(&self) -> usize {
         self.groups().count()
     }

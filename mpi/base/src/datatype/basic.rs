@@ -61,7 +61,7 @@ macro_rules! basics {
             }
 
             /// The number it is made of: of a complex type its parts, of a pair its value.
-            #[inline]
+            #[inline(always)]
             pub fn scalar(self) -> Scalar {
                 match self { $(Basic::$name => $scalar,)* }
             }

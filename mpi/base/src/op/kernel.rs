@@ -54,11 +54,12 @@ impl Operands {
     }
 }
 
-/// Reduces elements of a basic type that the operator allows. Each step is a function of its own that ends
-/// with the next: all loops in one take more to begin with than a sum.
+/// Reduces elements of a basic type that the operator allows. Each further step is a function of its own that
+/// ends with the next: all loops in one take more to begin with than a sum.
 ///
 /// # Safety
 /// The operands have elements of this type; those of `inout` are writable.
+#[inline(always)]
 pub(super) unsafe fn reduce(op: Predefined, basic: Basic, operands: &Operands) {
     // SAFETY: the caller's promise: the scalar of a type is what it consists of.
     unsafe {

@@ -167,8 +167,8 @@ pub(crate) fn caches(world: &World, members: &Members, each: u32) -> Option<Vec<
     Some(members.processes().map(of).collect())
 }
 
-/// The switch of each process's node; none unless those of all nodes are known, and where processes of several
-/// jobs take part.
+/// The switch of each process's node; none unless those of all nodes are known, and where processes of
+/// several jobs take part.
 pub(crate) fn switches(world: &World, members: &Members) -> Option<Vec<u32>> {
     let (known, nodes) = (world.session().switches(), world.session().nodes());
     let of = |process: u32| {

@@ -231,6 +231,8 @@ static void limited(void)
     limit = before;
     limit.rlim_cur = (rlim_t)place(0, RECORDS);
     if (rank == 0) setrlimit(RLIMIT_FSIZE, &limit);
+    /* Rank 0 may write for others. */
+    MPI_Barrier(MPI_COMM_WORLD);
     CHECK(MPI_File_write_at(file, place(rank, 2 * RECORDS), record, RECORD, MPI_BYTE, MPI_STATUS_IGNORE));
     SAYS(MPI_File_sync(file), MPI_ERR_IO, "ulimit -f");
     setrlimit(RLIMIT_FSIZE, &before);

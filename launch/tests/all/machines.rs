@@ -56,8 +56,16 @@ impl Machines {
     }
 
     pub(crate) fn agent_of(&self, host: &str) -> Pid {
-        let text = std::fs::read_to_string(self.folder.path().join(host)).expect("it was started");
-        Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
+        // The script has made the file before it writes its number.
+        let begun = Instant::now();
+        loop {
+            let text = std::fs::read_to_string(self.folder.path().join(host)).expect("it was started");
+            if let Some(agent) = text.trim().parse().ok().and_then(Pid::from_raw) {
+                return agent;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "no number: '{text}'");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn file(&self, text: &str) -> String {

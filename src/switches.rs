@@ -1,5 +1,6 @@
 //! The switch of this host, as the user or Slurm names it.
 
+use nmad_engine::hash::fnv1a;
 use nmad_words::setting::MPI_SWITCH;
 
 /// Returns a number for the name of the switch of this host, equal on all hosts of this switch; `None` if
@@ -26,9 +27,9 @@ fn of_slurm(variable: impl Fn(&str) -> Option<String>, host: &str) -> Option<Str
     kinds.iter().rposition(|kind| *kind == "switch").filter(|_| is_here).map(|at| names[at].to_string())
 }
 
-/// FNV-1a of 32 bits: if two names have one number, their switches count as one.
+/// If two names have one number, their switches count as one.
 fn number(name: &str) -> u32 {
-    name.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    fnv1a(name.as_bytes()) as u32
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub mod clock;
 pub mod collect;
 mod config;
 mod engine;
+pub mod hash;
 #[allow(unsafe_code)]
 pub mod memory;
 mod observe;

@@ -4,8 +4,8 @@
 //! speed and limit, same kernel and processor, and a peer on the same host or on another one. Names and
 //! addresses do not matter, so two equal rails share a profile, and so do equal hosts.
 
-use super::hash::hash;
 use super::interface;
+use nmad_engine::hash::fnv1a;
 use std::fmt;
 
 /// Distance of the peers of a profile.
@@ -55,7 +55,7 @@ impl Key {
             words = words.replace("--", "-");
         }
         words.truncate(60);
-        format!("{}-{:016x}", words.trim_matches('-'), hash(self.to_string().as_bytes()))
+        format!("{}-{:016x}", words.trim_matches('-'), fnv1a(self.to_string().as_bytes()))
     }
 }
 

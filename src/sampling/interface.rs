@@ -4,6 +4,7 @@
 //! must not share a profile. The two netlink requests (rtnetlink(7)) need no privilege, and describe the
 //! network namespace of this process, unlike files of another namespace's /sys.
 
+use nmad_engine::hash::fnv1a;
 use nmad_netlink::{Message, Socket, find_attribute, u16_at, u32_at, u64_at};
 
 /// `struct ifinfomsg` and `struct tcmsg`: attributes begin behind them.
@@ -93,7 +94,7 @@ fn describe(attributes: &[u8]) -> String {
             None => kind,
         },
         // A queue of any other kind behaves the same with the same options.
-        _ => format!("{kind} {:016x}", super::hash::hash(options)),
+        _ => format!("{kind} {:016x}", fnv1a(options)),
     }
 }
 

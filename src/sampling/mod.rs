@@ -19,7 +19,6 @@ mod bar;
 pub mod cache;
 mod doubt;
 pub mod hardware;
-mod hash;
 mod host;
 mod interface;
 pub(crate) mod learnt;

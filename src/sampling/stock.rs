@@ -7,6 +7,7 @@ use super::report::Report;
 use super::{Origin, ProfileInfo, cache, doubt};
 use crate::error::SessionError;
 use crate::options::{Options, Sampling};
+use nmad_engine::hash::fnv1a;
 use nmad_engine::{Effort, Pair, PeerId, Profile, Provenance, RailId};
 use nmad_launch::Bootstrap;
 use nmad_progress::Node;
@@ -115,7 +116,7 @@ impl Stock {
             self.report.say(&format!("NMAD_PROFILE: {file} has no profile of '{}'", key.portable()));
         }
         let known = known.map(|(profile, origin)| (Arc::new(profile), origin));
-        let hash = super::hash::hash(key.to_string().as_bytes());
+        let hash = fnv1a(key.to_string().as_bytes());
         let stale = match (self.mode, &known) {
             (Sampling::Force, _) => true,
             (_, Some((profile, Origin::Cache(path)))) => doubt::is_due(profile, path),

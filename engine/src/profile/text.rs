@@ -23,6 +23,7 @@ use super::doubt::Doubt;
 use super::measured::{Profile, Provenance};
 use super::sample::{Method, Sample};
 use super::threshold::Thresholds;
+use crate::hash::fnv1a;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -76,7 +77,7 @@ impl Profile {
         if let Some(costs) = self.blocks() {
             text += &remark_on_blocks(&costs);
         }
-        let check = hash(text.as_bytes());
+        let check = fnv1a(text.as_bytes());
         let _ = writeln!(text, "check {check:016x}");
         text
     }
@@ -170,7 +171,7 @@ fn checked(text: &str) -> Result<&str, ParseError> {
     let Some(digits) = last.trim_end_matches('\n').strip_prefix("check ") else {
         return Err(error("the file is cut off: its last line is not a check"));
     };
-    let right = digits.len() == 16 && u64::from_str_radix(digits, 16) == Ok(hash(body.as_bytes()));
+    let right = digits.len() == 16 && u64::from_str_radix(digits, 16) == Ok(fnv1a(body.as_bytes()));
     if right { Ok(body) } else { Err(error("the file was changed or damaged: its check does not match")) }
 }
 
@@ -187,11 +188,4 @@ fn sample(word: &str, rest: &str) -> Result<(Method, Sample), String> {
         return Err(format!("'{rest}' cannot have been measured"));
     }
     Ok((method, Sample { len, ns, low_ns, high_ns, count }))
-}
-
-/// FNV-1a, 64 bits.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

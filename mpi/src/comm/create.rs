@@ -14,6 +14,7 @@ use crate::task::{self, Async, block_on};
 use crate::topology::Topology;
 use crate::world::world;
 use newmadeleine::engine::Context;
+use newmadeleine::engine::hash::fnv1a;
 use nmad_mpi_base::colors::Colors;
 use std::sync::Arc;
 
@@ -221,11 +222,10 @@ pub(crate) fn create_from_group(group: &Processes, text: &str) -> Result<Option<
 /// The context of agreements that belong to no communicator.
 pub(super) const LIBRARY: Context = Context(super::COLLECTIVE);
 
-/// A tag for a text (FNV-1a); two agreements at the same time with texts that have the same would disturb
+/// A tag for a text; two agreements at the same time with texts that have the same would disturb
 /// each other, as they would with equal texts.
 pub(super) fn text_tag(text: &str) -> u64 {
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    text.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step) | GROUP
+    fnv1a(text.as_bytes()) | GROUP
 }
 
 fn group_party(group: &Processes, context: Context, tag: u64) -> Result<Option<Party>> {

@@ -1,8 +1,0 @@
-//! Hashes of keys and settings; names of files contain them, so they never change.
-
-/// FNV-1a, 64 bits.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}

@@ -61,22 +61,27 @@ enum What {
 }
 
 fn family(text: &str) -> Result<Family, String> {
-    let names: Vec<&str> = Family::ALL.iter().map(|family| family.name()).collect();
-    let known = Family::ALL.iter().find(|family| family.name() == text);
-    known.copied().ok_or_else(|| format!("there is no such collective (known: {})", names.join(", ")))
+    one_of("collective", Family::ALL.iter().map(|family| (family.name(), *family)), text)
 }
 
 fn fabric(text: &str) -> Result<&'static Fabric, String> {
-    let names: Vec<&str> = FABRICS.iter().map(|fabric| fabric.name).collect();
-    Fabric::named(text).ok_or_else(|| format!("there is no such fabric (known: {})", names.join(", ")))
+    one_of("fabric", FABRICS.iter().map(|fabric| (fabric.name, fabric)), text)
 }
 
 fn placement(text: &str) -> Result<Placement, String> {
-    let known = Placement::NAMED.iter().find(|(name, _)| *name == text);
-    let names = Placement::NAMED.map(|(name, _)| name).join(", ");
-    known
-        .map(|(_, placement)| *placement)
-        .ok_or_else(|| format!("there is no such placement (known: {names})"))
+    one_of("placement", Placement::NAMED.into_iter(), text)
+}
+
+/// The value with a name.
+fn one_of<T>(what: &str, all: impl Iterator<Item = (&'static str, T)>, name: &str) -> Result<T, String> {
+    let mut names = Vec::new();
+    for (known, value) in all {
+        if known == name {
+            return Ok(value);
+        }
+        names.push(known);
+    }
+    Err(format!("there is no such {what} (known: {})", names.join(", ")))
 }
 
 /// Whole elements of eight bytes.

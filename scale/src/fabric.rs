@@ -137,11 +137,6 @@ pub const FLAT: Fabric = Fabric {
 };
 
 impl Fabric {
-    /// The fabric of a name.
-    pub fn named(name: &str) -> Option<&'static Fabric> {
-        FABRICS.iter().find(|fabric| fabric.name == name)
-    }
-
     /// The cards of its hosts.
     pub fn cards(&self) -> Vec<&'static Card> {
         self.rails.iter().map(|rail| rail.card).collect()

@@ -7,6 +7,7 @@ use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
 use crate::shm::ring::{CONTENT, Content};
 use crate::shm::selector::{Method, Selector};
+use crate::shm::shape::Shape;
 use crate::shm::shared::Shared;
 use crate::shm::turn::Report;
 use nmad_engine::packet::PeerId;
@@ -30,7 +31,8 @@ impl Link {
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let Shared { segment, end, .. } = &self.shared;
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
-        let writing = self.probe.begin(&self.shared, selector, (data, content.shape()));
+        let shape = content.shape();
+        let writing = self.probe.begin(&self.shared, selector, (data, shape));
         let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
         let mut at = end.bounce(start);
         let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
@@ -38,7 +40,7 @@ impl Link {
             put(segment, at, part);
             at += part.len();
         };
-        match content.short_blocks() {
+        match content.head_and_data().filter(|_| shape == Shape::ShortBlocks) {
             Some((head, blocks)) => {
                 head.iter().for_each(|word| put(&word.to_ne_bytes()));
                 put_gathered(segment, at, blocks, &mut self.blocks);

@@ -38,8 +38,8 @@ pub trait Content {
     fn shape(&self) -> Shape {
         Shape::Whole
     }
-    /// The words before the data, and the data, if that is in short blocks.
-    fn short_blocks(&self) -> Option<(&[u64], &Segments)> {
+    /// The words before the data, and the data, if they are apart.
+    fn head_and_data(&self) -> Option<(&[u64], &Segments)> {
         None
     }
 }

@@ -33,8 +33,8 @@ impl Content for Parts<'_> {
         Shape::of(self.data)
     }
 
-    fn short_blocks(&self) -> Option<(&[u64], &Segments)> {
-        (self.shape() == Shape::ShortBlocks).then_some((self.head, self.data))
+    fn head_and_data(&self) -> Option<(&[u64], &Segments)> {
+        Some((self.head, self.data))
     }
 }
 

@@ -85,8 +85,8 @@ impl Pipeline {
                 let pipeline = Pipeline { flow, len, piece, by_switch, cost: 0.0 };
                 Pipeline { cost: pipeline.predicted(team, cost), ..pipeline }
             };
-            let [plain, by_switch] = [false, true].map(with);
-            if by_switch.cost < plain.cost { by_switch } else { plain }
+            let (plain, by_switch) = (with(false), team.has_switches().then(|| with(true)));
+            by_switch.filter(|by_switch| by_switch.cost < plain.cost).unwrap_or(plain)
         };
         let whole = with(len.max(1));
         lengths.map(with).fold(whole, |best, next| if next.cost < best.cost { next } else { best })

@@ -153,14 +153,23 @@ impl Team {
     fn groups(&self) -> &Groups {
         self.members.groups.get_or_init(|| {
             let Places { nodes, caches, switches, .. } = &self.members.places;
-            let finer = if self.spans_nodes() { switches.as_ref() } else { caches.as_ref() };
-            Groups::new(finer.filter(|_| self.crowd() == 1 || !self.spans_nodes()).unwrap_or(nodes))
+            let known = match (self.spans_nodes(), self.crowd()) {
+                (false, _) => caches,
+                (true, 1) => switches,
+                (true, _) => &None,
+            };
+            Groups::new(known.as_ref().unwrap_or(nodes))
         })
+    }
+
+    /// Whether the switches of its nodes are known, and there are several.
+    pub fn has_switches(&self) -> bool {
+        self.members.places.switches.is_some()
     }
 
     /// Whether groups are the nodes of a switch, each with one member.
     fn is_by_switch(&self) -> bool {
-        self.spans_nodes() && self.crowd() == 1 && self.members.places.switches.is_some()
+        self.has_switches() && self.spans_nodes() && self.crowd() == 1
     }
 
     /// Members.

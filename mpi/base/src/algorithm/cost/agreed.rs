@@ -33,9 +33,9 @@ impl Cost {
     ) -> [f64; FIGURES] {
         let Node { cores, nodes, post, reads, memory, taper } = node;
         let mut figures = [0.0; FIGURES];
-        figures[FIGURES - 9] = taper;
         let memory = [memory.ns_per_byte, memory.cached as f64];
-        figures[FIGURES - 8..FIGURES - 3].copy_from_slice(&[
+        figures[FIGURES - 9..FIGURES - 3].copy_from_slice(&[
+            taper,
             alone.0 as f64,
             alone.1,
             memory[0],

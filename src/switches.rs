@@ -1,6 +1,6 @@
 //! The switch of this host, as the user or Slurm names it.
 
-use nmad_engine::hash::fnv1a;
+use nmad_engine::profile::hash::fnv1a;
 use nmad_words::setting::MPI_SWITCH;
 
 /// Returns a number for the name of the switch of this host, equal on all hosts of this switch; `None` if

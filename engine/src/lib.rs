@@ -21,7 +21,6 @@ pub mod clock;
 pub mod collect;
 mod config;
 mod engine;
-pub mod hash;
 #[allow(unsafe_code)]
 pub mod memory;
 mod observe;

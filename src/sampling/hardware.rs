@@ -5,7 +5,7 @@
 //! addresses do not matter, so two equal rails share a profile, and so do equal hosts.
 
 use super::interface;
-use nmad_engine::hash::fnv1a;
+use nmad_engine::profile::hash::fnv1a;
 use std::fmt;
 
 /// Distance of the peers of a profile.

@@ -4,7 +4,7 @@
 //! must not share a profile. The two netlink requests (rtnetlink(7)) need no privilege, and describe the
 //! network namespace of this process, unlike files of another namespace's /sys.
 
-use nmad_engine::hash::fnv1a;
+use nmad_engine::profile::hash::fnv1a;
 use nmad_netlink::{Message, Socket, find_attribute, u16_at, u32_at, u64_at};
 
 /// `struct ifinfomsg` and `struct tcmsg`: attributes begin behind them.

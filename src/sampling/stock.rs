@@ -7,7 +7,7 @@ use super::report::Report;
 use super::{Origin, ProfileInfo, cache, doubt};
 use crate::error::SessionError;
 use crate::options::{Options, Sampling};
-use nmad_engine::hash::fnv1a;
+use nmad_engine::profile::hash::fnv1a;
 use nmad_engine::{Effort, Pair, PeerId, Profile, Provenance, RailId};
 use nmad_launch::Bootstrap;
 use nmad_progress::Node;

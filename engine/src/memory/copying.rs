@@ -46,7 +46,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 #[inline(always)]
 pub fn copy_slice(from: &[u8], to: &mut [u8]) {
     assert_eq!(from.len(), to.len(), "both are as long");
-    // SAFETY: both have this length, and one of them is borrowed alone.
+    // SAFETY: both have this length; `to` is borrowed mutably, so they do not overlap.
     unsafe { copy(from.as_ptr(), to.as_mut_ptr(), from.len()) };
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod effort;
 pub mod estimate;
 mod floor;
 pub mod forecast;
+pub mod hash;
 pub(crate) mod learned;
 pub(crate) mod learning;
 pub mod measured;

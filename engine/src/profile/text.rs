@@ -20,10 +20,10 @@
 
 use super::blocks::{BlockCost, BlockCosts};
 use super::doubt::Doubt;
+use super::hash::fnv1a;
 use super::measured::{Profile, Provenance};
 use super::sample::{Method, Sample};
 use super::threshold::Thresholds;
-use crate::hash::fnv1a;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -14,7 +14,7 @@ use crate::task::{self, Async, block_on};
 use crate::topology::Topology;
 use crate::world::world;
 use newmadeleine::engine::Context;
-use newmadeleine::engine::hash::fnv1a;
+use newmadeleine::engine::profile::hash::fnv1a;
 use nmad_mpi_base::colors::Colors;
 use std::sync::Arc;
 

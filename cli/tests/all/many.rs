@@ -19,7 +19,7 @@ fn program() -> Option<(TempDir, PathBuf)> {
     Some(install::compiled("random", &sources))
 }
 
-/// Runs `words` on so many ranks of four hosts with these settings.
+/// Runs the program and arguments `words` on `ranks` ranks of four hosts, with these settings.
 fn on_four_hosts(folder: &TempDir, ranks: &str, settings: &[(&str, &str)], words: &[&str]) -> Ended {
     let mut command = Command::new(install::prefix().join("bin/nmad"));
     command.args(["testbed", "--hosts", "4", "--"]).arg(install::prefix().join("bin/mpiexec"));

@@ -55,7 +55,7 @@ const PIECES: Range<u32> = 12..22;
 /// Numbers of branches tried for a level's tree; a flat tree is tried, too.
 const ARITIES: [usize; 5] = [1, 2, 3, 4, 7];
 
-/// What one level adds, or several do, in nanoseconds.
+/// Predicted times of one level, or of several together, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Level {
     /// Until the first piece has passed it, between nodes and within one.
@@ -67,7 +67,7 @@ struct Level {
 }
 
 impl Level {
-    /// What two levels add; one core may lead both.
+    /// Adds the times of another level, of which the same core may be the leader.
     fn and(self, other: Level) -> Level {
         let [far, near] = [self.far + other.far, self.near + other.near];
         Level { far, near, core: self.core + other.core, wire: self.wire + other.wire }
@@ -100,8 +100,8 @@ impl Pipeline {
         all.far + (all.near + further).max(memory)
     }
 
-    /// What all levels of a team add, each with its best number of branches, and the time per piece of the
-    /// busiest core but the root's.
+    /// Returns the times of all levels of a team, each with its best number of branches, and the time per
+    /// piece of the busiest core other than the root's.
     fn tree(&self, team: &Team, cost: &Cost) -> (Level, f64) {
         if !team.is_divided(self.by_switch) {
             let level = self.best(team, cost).1;

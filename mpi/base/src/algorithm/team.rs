@@ -107,7 +107,7 @@ impl Team {
         Team::of((0..nodes.len() as u32).into(), places, me, 1)
     }
 
-    /// The same team where the switch of each member's node is known, alike on all ranks.
+    /// Returns this team with the switch of each member's node; all ranks must give the same switches.
     #[must_use]
     pub fn behind(self, switches: &[u32]) -> Team {
         let Members { parties, places, abreast, .. } = &*self.members;
@@ -288,7 +288,8 @@ impl Team {
         })
     }
 
-    /// The same if every member sends one to each of its children in a tree of so many branches.
+    /// Messages over these links, as for [`Team::uplinks`], if every member sends one to each of its `arity`
+    /// children in a tree.
     pub fn uplinks_of_tree(&self, arity: usize) -> f64 {
         self.over_uplinks(|behind| behind.crossing_in_tree(arity) as f64)
     }
@@ -363,7 +364,7 @@ impl Team {
         if self.is_by_switch() { self.abreast() } else { teams }
     }
 
-    /// The same team as a column of `all`: the links of a switch serve all columns at the same time.
+    /// Returns this team as a column of `all`: the links of a switch serve all columns at the same time.
     fn sharing_uplinks(&self, all: &Team) -> Team {
         if !all.is_by_switch() {
             return self.clone();

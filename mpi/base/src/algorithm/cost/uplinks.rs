@@ -3,7 +3,7 @@
 use super::Cost;
 use crate::algorithm::team::{Reach, Team};
 
-/// What messages take from one switch to another, beyond those within.
+/// Costs of messages from one switch to another, beyond those of messages between nodes of one switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Uplinks {
     /// Nanoseconds of the further switches on the way.
@@ -20,13 +20,14 @@ impl Cost {
         self.far.ns(len) + further + beside + self.switch_ns(team)
     }
 
-    /// Time of the links between switches for so many messages for each node; see [`Team::uplinks`].
+    /// Time for which the links between switches carry `messages` messages for each node; see
+    /// [`Team::uplinks`].
     pub fn uplinks_ns(&self, team: &Team, messages: f64, len: u64) -> f64 {
         messages * team.abreast() as f64 * self.uplinks.taper * self.wire_ns(len)
     }
 
-    /// Time of wires and of the links between switches beyond that of the first message, if so many ranks of
-    /// a node send one to another node, over a distance or any.
+    /// Time for which wires and the links between switches are busy after the first message, if `leaving`
+    /// ranks of a node send a message to another node: to the member at the distance `reach`, or to any.
     pub(super) fn wires_ns(&self, team: &Team, (leaving, reach): (usize, Option<Reach>), len: u64) -> f64 {
         let first = team.abreast() as f64 * self.wire_ns(len);
         (leaving.max(1) as f64 * first).max(self.uplinks_ns(team, team.uplinks(reach), len)) - first

@@ -7,7 +7,7 @@ use super::packet;
 use super::regret::{self, Cell};
 use super::stage::{Placement, Stage};
 use super::start;
-use super::times::{self, HEADS, Row};
+use super::times::{self, Row};
 use super::windows;
 use clap::{Args, ValueEnum};
 use nmad_mpi_base::algorithm::choice::Family;
@@ -40,6 +40,9 @@ pub struct Scale {
     /// With --scale: where ranks are: block, round-robin, or scattered: hosts by turns of their switches
     #[arg(long, value_name = "NAME", requires = "scale", default_value = "block", value_parser = placement)]
     placement: Placement,
+    /// With --scale regret: run algorithms with up to so many messages; 17 million take 6 GB and minutes
+    #[arg(long, value_name = "NUMBER", requires = "scale", default_value_t = regret::MESSAGES_MAX)]
+    messages: usize,
     /// With --scale: draw times against ranks into this file
     #[arg(long, value_name = "FILE", requires = "scale")]
     svg: Option<PathBuf>,
@@ -141,7 +144,7 @@ impl Scale {
         for case in cases.take_while(|_| is_heard()) {
             let row = Row::of(self.placed(case));
             if json {
-                say_line(object(&case, row.chosen, &HEADS.into_iter().zip(row.us).collect::<Vec<_>>()));
+                say_line(object(&case, row.chosen, &times::heads().zip(row.us.clone()).collect::<Vec<_>>()));
             }
             rows.push(row);
         }
@@ -164,7 +167,7 @@ impl Scale {
             (self.ranks(&regret::RANKS), self.size.map_or(regret::LENS.to_vec(), |len| vec![len]));
         let cases = self.families().flat_map(|family| regret::cases(self.fabric, family, &ranks, &lens));
         for case in cases.take_while(|_| is_heard()) {
-            let cell = Cell::of(self.placed(case));
+            let cell = Cell::of(self.placed(case), self.messages);
             if json {
                 let us = cell.times.iter().map(|(name, ns)| (*name, Some(ns / 1e3))).collect::<Vec<_>>();
                 say_line(object(&case, cell.chosen, &us));
@@ -195,16 +198,18 @@ impl Scale {
 
 /// A row as a JSON object.
 fn object(case: &Case, chosen: &str, us: &[(&str, Option<f64>)]) -> String {
-    let of = |(name, us): &(&str, Option<f64>)| {
+    let of = |(name, us): (&str, Option<f64>)| {
         let us = us.map_or("null".into(), |us| format!("{us:.3}"));
         format!("\"{name}\":{us}")
     };
-    let us: Vec<String> = us.iter().map(of).collect();
+    let us: Vec<String> = us.iter().copied().map(of).collect();
+    let predicted = case.algorithms().into_iter().map(|(name, ns)| of((name, Some(ns / 1e3))));
     let (family, fabric, ranks) = (case.family.name(), case.stage.fabric.name, case.stage.ranks);
     format!(
         "{{\"schema\":{JSON_SCHEMA},\"kind\":\"scale\",\"collective\":\"{family}\",\"fabric\":\"{fabric}\",\
-         \"ranks\":{ranks},\"bytes\":{},\"algorithm\":\"{chosen}\",\"us\":{{{}}}}}",
+         \"ranks\":{ranks},\"bytes\":{},\"algorithm\":\"{chosen}\",\"predicted_us\":{{{}}},\"us\":{{{}}}}}",
         case.len,
+        predicted.collect::<Vec<_>>().join(","),
         us.join(",")
     )
 }

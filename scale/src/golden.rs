@@ -2,7 +2,7 @@
 
 use super::fabric::FABRICS;
 use super::packet;
-use super::regret::{self, LENS, LONGEST};
+use super::regret::{self, LENS, LONGEST, MOST};
 use super::start;
 use super::times::{self, MANY, RANKS, Row};
 use super::windows;
@@ -36,12 +36,27 @@ pub const TABLES: &[Golden] = &[
     Golden { name: "times-100000", make: || times_of(1 << 10, &FAMILIES, &[MANY]), is_drawn: false },
     Golden { name: "times-100000-8", make: || times_of(8, &SHORT, &[MANY]), is_drawn: false },
     Golden { name: "times-100000-1M", make: || times_of(1 << 20, &LONG, &[MANY]), is_drawn: false },
-    Golden { name: "regret-fat-tree", make: || regret::table(&FABRICS[0], &LENS), is_drawn: false },
-    Golden { name: "regret-dragonfly", make: || regret::table(&FABRICS[1], &LENS), is_drawn: false },
-    Golden { name: "regret-two-rails", make: || regret::table(&FABRICS[2], &LENS), is_drawn: false },
-    Golden { name: "regret-64M-fat-tree", make: || regret::table(&FABRICS[0], &[LONGEST]), is_drawn: false },
-    Golden { name: "regret-64M-dragonfly", make: || regret::table(&FABRICS[1], &[LONGEST]), is_drawn: false },
-    Golden { name: "regret-64M-two-rails", make: || regret::table(&FABRICS[2], &[LONGEST]), is_drawn: false },
+    Golden { name: "regret-fat-tree", make: || regret_of(0, &regret::RANKS, &LENS), is_drawn: false },
+    Golden { name: "regret-dragonfly", make: || regret_of(1, &regret::RANKS, &LENS), is_drawn: false },
+    Golden { name: "regret-two-rails", make: || regret_of(2, &regret::RANKS, &LENS), is_drawn: false },
+    Golden {
+        name: "regret-64M-fat-tree",
+        make: || regret_of(0, &regret::RANKS, &[LONGEST]),
+        is_drawn: false,
+    },
+    Golden {
+        name: "regret-64M-dragonfly",
+        make: || regret_of(1, &regret::RANKS, &[LONGEST]),
+        is_drawn: false,
+    },
+    Golden {
+        name: "regret-64M-two-rails",
+        make: || regret_of(2, &regret::RANKS, &[LONGEST]),
+        is_drawn: false,
+    },
+    Golden { name: "regret-16384-fat-tree", make: || regret_of(0, &[MOST], &LENS), is_drawn: false },
+    Golden { name: "regret-16384-dragonfly", make: || regret_of(1, &[MOST], &LENS), is_drawn: false },
+    Golden { name: "regret-16384-two-rails", make: || regret_of(2, &[MOST], &LENS), is_drawn: false },
 ];
 
 /// Families in the table of [`MANY`] ranks.
@@ -63,6 +78,10 @@ fn times_of(len: u64, families: &[Family], ranks: &[usize]) -> String {
     let fabric = &FABRICS[0];
     let cases = families.iter().flat_map(|&family| times::cases(fabric, family, len, ranks));
     times::text(fabric, len, &cases.map(Row::of).collect::<Vec<_>>())
+}
+
+fn regret_of(fabric: usize, ranks: &[usize], lens: &[u64]) -> String {
+    regret::table(&FABRICS[fabric], ranks, lens)
 }
 
 /// Writes all tables and their pictures.

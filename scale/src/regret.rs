@@ -8,8 +8,10 @@ use nmad_mpi_base::algorithm::choice::Family;
 use nmad_sim::golden::table::{Table, rounded, size};
 use std::collections::BTreeMap;
 
-/// Ranks of the table: a host, 8 and 64 of them.
-pub const RANKS: [usize; 3] = [64, 512, 4096];
+/// Ranks of the table: parts of a host, a host, 2, 8 and 64 of them.
+pub const RANKS: [usize; 7] = [2, 8, 32, 64, 128, 512, 4096];
+/// Ranks of a table of its own: 256 hosts.
+pub const MOST: usize = 16_384;
 /// Bytes of a vector or block.
 pub const LENS: [u64; 4] = [8, 4 << 10, 256 << 10, 8 << 20];
 /// Bytes of the vectors of a table of its own. Blocks of as many bytes are more than [`RECEIVED_MAX`].
@@ -34,11 +36,11 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Runs all algorithms of a case.
-    pub fn of(case: Case) -> Cell {
+    /// Runs all algorithms of a case that have up to so many messages.
+    pub fn of(case: Case, messages_max: usize) -> Cell {
         let mut times = BTreeMap::new();
         for (name, _) in case.algorithms() {
-            if let Some(outcome) = case.run_within(name, MESSAGES_MAX) {
+            if let Some(outcome) = case.run_within(name, messages_max) {
                 times.insert(name, outcome.ps as f64 / 1e3);
             }
         }
@@ -72,7 +74,7 @@ impl Cell {
             ("regret %", self.regret().map_or("-".into(), |regret| format!("{:.1}", 100.0 * regret))),
         ];
         for rival in RIVALS {
-            row.push((rival.name, us(self.times.get(rival.choice(family, stage.ranks, len)))));
+            row.push((rival.name, us(rival.choice(&self.case).and_then(|name| self.times.get(name)))));
         }
         row
     }
@@ -93,10 +95,10 @@ pub fn cases(
     all.filter(|case| case.received() <= RECEIVED_MAX)
 }
 
-/// The table of a fabric, of vectors and blocks of these bytes.
-pub fn table(fabric: &'static Fabric, lens: &[u64]) -> String {
-    let all = Family::ALL.iter().flat_map(|&family| cases(fabric, family, &RANKS, lens));
-    let cells: Vec<Cell> = all.map(Cell::of).collect();
+/// The table of a fabric, of so many ranks and vectors and blocks of these bytes.
+pub fn table(fabric: &'static Fabric, ranks: &[usize], lens: &[u64]) -> String {
+    let all = Family::ALL.iter().flat_map(|&family| cases(fabric, family, ranks, lens));
+    let cells: Vec<Cell> = all.map(|case| Cell::of(case, MESSAGES_MAX)).collect();
     text(fabric, &cells)
 }
 
@@ -105,8 +107,8 @@ pub fn text(fabric: &Fabric, cells: &[Cell]) -> String {
     let mut table = Table::new("Regret of the choice of algorithms of collectives", fabric.title);
     table.note(
         "Hosts of 64 cores, ranks in blocks. us: until the last rank has ended. best: the fastest of all \
-         algorithms in hindsight. openmpi, mpich: the algorithm that their published rules name. -: not run, \
-         since it has more than 4.5 million messages, or more than a rank may keep.",
+         algorithms in hindsight. openmpi, han, mpich, ucc: the algorithm that their published rules name. -: \
+         not run, since it has more than 4.5 million messages, or more than a rank may keep.",
     );
     let rows: Vec<_> = cells.iter().map(Cell::row).collect();
     let heads: Vec<&str> =
@@ -133,10 +135,8 @@ pub fn summary(cells: &[Cell]) -> String {
         cells.len() - regrets.len(),
     );
     for rival in RIVALS {
-        let ratio = |cell: &Cell| {
-            let Case { stage, family, len } = cell.case;
-            Some(cell.times.get(rival.choice(family, stage.ranks, len))? / cell.times.get(cell.chosen)?)
-        };
+        let ratio =
+            |cell: &Cell| Some(cell.times.get(rival.choice(&cell.case)?)? / cell.times.get(cell.chosen)?);
         let ratios: Vec<f64> = cells.iter().filter_map(ratio).collect();
         let mean = mean_of_ratios(&ratios);
         let behind = ratios.iter().filter(|ratio| **ratio < 1.0 / (1.0 + BOUND)).count();

@@ -1,8 +1,11 @@
 //! Other libraries' published rules for the choice of algorithms, as data of our own: which algorithm for so
 //! many ranks and bytes. Facts are taken from Open MPI's fixed rules (`coll/tuned`, releases 1.3 to 4.0) and
-//! MPICH's (`maint/tuning/coll/mpir/generic.json`, 4.x). In place of their algorithms, ours with the same
-//! messages run; comments on rules name differences. Within two levels our choice applies to them, too.
+//! its levels (`coll/han`, before `tuned` since 5.0), MPICH's rules (`maint/tuning/coll/mpir/generic.json`,
+//! 4.x) and those of UCC for hosts (`components/tl/ucp`, 1.3 to 1.5). In place of their algorithms, ours with
+//! the same messages run; comments on rules name differences. Within two levels our choice applies to them,
+//! too.
 
+use super::case::Case;
 use nmad_mpi_base::algorithm::choice::Family;
 
 /// A policy beside ours.
@@ -11,11 +14,14 @@ pub struct Rival {
     /// As users know it.
     pub name: &'static str,
     rules: &'static [Rule],
+    /// Whose rules it takes where it has none.
+    otherwise: Option<&'static Rival>,
 }
 
 /// What a rule looks at.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
+    hosts: u64,
     ranks: u64,
     /// Bytes of the vector or of a block.
     len: u64,
@@ -45,6 +51,10 @@ const fn rule(family: Family, algorithm: &'static str, holds: fn(Asked) -> bool)
 
 const fn always(_: Asked) -> bool {
     true
+}
+
+const fn across(asked: Asked) -> bool {
+    asked.hosts > 1
 }
 
 /// Open MPI: fixed rules of `coll/tuned`.
@@ -84,6 +94,30 @@ pub const OPEN_MPI: Rival = Rival {
         // Linear.
         rule(Family::Scan, "chain", always),
     ],
+    otherwise: None,
+};
+
+/// From this length on HAN cuts vectors of reductions and broadcasts into segments.
+const SEGMENT: u64 = 64 << 10;
+
+/// Open MPI's HAN: two levels, on several hosts only. Its segments go through the steps of both levels at the
+/// same time, as our pieces do, whose lengths our cost model chooses.
+pub const HAN: Rival = Rival {
+    name: "han",
+    rules: &[
+        rule(Family::Barrier, "two_level", across),
+        rule(Family::Bcast, "two_level", |a| across(a) && a.len <= SEGMENT),
+        rule(Family::Bcast, "multi_level", across),
+        rule(Family::Gather, "two_level", across),
+        rule(Family::Scatter, "two_level", across),
+        rule(Family::Allgather, "two_level", across),
+        rule(Family::Reduce, "two_level", |a| across(a) && a.len <= SEGMENT),
+        rule(Family::Reduce, "multi_level", across),
+        rule(Family::Allreduce, "two_level", |a| across(a) && a.len <= SEGMENT),
+        // Each segment is reduced to one rank and broadcast from there.
+        rule(Family::Allreduce, "reduce_bcast", across),
+    ],
+    otherwise: Some(&OPEN_MPI),
 };
 
 /// MPICH: the generic rules.
@@ -110,23 +144,54 @@ pub const MPICH: Rival = Rival {
         rule(Family::ReduceScatter, "pairwise", always),
         rule(Family::Scan, "recursive_doubling", always),
     ],
+    otherwise: None,
+};
+
+/// UCC without levels, as it is by default. Its trees have a radix of four, ours of two. It has no scan.
+pub const UCC: Rival = Rival {
+    name: "ucc",
+    rules: &[
+        rule(Family::Barrier, "dissemination", always),
+        rule(Family::Bcast, "binomial", |a| a.ranks == 2 || a.len < 32 << 10),
+        rule(Family::Bcast, "scatter_allgather", always),
+        rule(Family::Gather, "binomial", always),
+        rule(Family::Scatter, "binomial", always),
+        rule(Family::Allgather, "recursive_doubling", |a| a.total < 4 << 10 && a.ranks.is_power_of_two()),
+        rule(Family::Allgather, "bruck", |a| a.total < 4 << 10),
+        // Neighbour exchange for even numbers, where ranks are in the order of hosts.
+        rule(Family::Allgather, "ring", always),
+        rule(Family::Alltoall, "bruck", |a| a.len < 129),
+        rule(Family::Alltoall, "pairwise", always),
+        rule(Family::Reduce, "binomial", always),
+        rule(Family::Allreduce, "recursive_doubling", |a| a.len < 4 << 10),
+        rule(Family::Allreduce, "rabenseifner", always),
+        rule(Family::ReduceScatter, "halving", always),
+    ],
+    otherwise: None,
 };
 
 /// All of them.
-pub const RIVALS: [&Rival; 2] = [&OPEN_MPI, &MPICH];
+pub const RIVALS: [&Rival; 4] = [&OPEN_MPI, &HAN, &MPICH, &UCC];
 
 impl Rival {
-    /// The algorithm of ours that stands for its choice.
-    pub fn choice(&self, family: Family, ranks: usize, len: u64) -> &'static str {
-        let asked = Asked { ranks: ranks as u64, len, total: len * ranks as u64 };
-        let rules = self.rules.iter().filter(|rule| rule.family == family);
-        rules.into_iter().find(|rule| (rule.holds)(asked)).map_or("", |rule| rule.algorithm)
+    /// The algorithm of ours that stands for its choice; none if it does not have this collective.
+    pub fn choice(&self, case: &Case) -> Option<&'static str> {
+        let Case { stage, family, len } = *case;
+        let ranks = stage.ranks as u64;
+        let asked = Asked { hosts: stage.hosts() as u64, ranks, len, total: len * ranks };
+        let mut rules = self.rules.iter().filter(|rule| rule.family == family);
+        match rules.find(|rule| (rule.holds)(asked)) {
+            Some(rule) => Some(rule.algorithm),
+            None => self.otherwise?.choice(case),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::FABRICS;
+    use crate::stage::Stage;
 
     #[test]
     fn every_rule_names_an_algorithm_and_every_family_has_a_last_rule() {
@@ -135,13 +200,10 @@ mod tests {
                 let known = rule.family.algorithms();
                 assert!(known.contains(&rule.algorithm), "{}: {rule:?}, {known:?}", rival.name);
             }
-            for &family in Family::ALL {
-                assert!(
-                    !rival.choice(family, 1 << 20, 1 << 30).is_empty(),
-                    "{}: {}",
-                    rival.name,
-                    family.name()
-                );
+            for (&family, ranks) in Family::ALL.iter().flat_map(|family| [(family, 2), (family, 1 << 20)]) {
+                let case = Case { stage: Stage::block(&FABRICS[0], ranks), family, len: 1 << 30 };
+                let is_missing = rival.name == "ucc" && family == Family::Scan;
+                assert_eq!(rival.choice(&case).is_none(), is_missing, "{}: {case:?}", rival.name);
             }
         }
     }

@@ -9,6 +9,7 @@ use nmad_mpi_base::algorithm::choice::Family;
 use nmad_mpi_base::algorithm::cost::log2_ceil;
 use nmad_sim::golden::p5::chart::{Chart, picture};
 use nmad_sim::golden::table::{Table, rounded, size};
+use std::collections::BTreeMap;
 
 /// Numbers of ranks.
 pub const RANKS: [usize; 7] = [2, 16, 64, 256, 1024, 4096, 16_384];
@@ -23,28 +24,27 @@ pub struct Row {
     /// What MAD-MPI takes.
     pub chosen: &'static str,
     /// Ours, the rivals', the bound; none: not run.
-    pub us: [Option<f64>; 4],
+    pub us: Vec<Option<f64>>,
 }
 
 /// Heads of the times.
-pub const HEADS: [&str; 4] = ["MAD-MPI", "openmpi", "mpich", "bound"];
+pub fn heads() -> impl Iterator<Item = &'static str> {
+    ["MAD-MPI"].into_iter().chain(RIVALS.map(|rival| rival.name)).chain(["bound"])
+}
 
 impl Row {
     /// Runs a case by the algorithm that is chosen, and by those that the rivals would take.
     pub fn of(case: Case) -> Row {
-        let (chosen, Case { stage, family, len }) = (case.chosen(), case);
-        let [first, second] = RIVALS.map(|rival| rival.choice(family, stage.ranks, len));
-        let names = [chosen, first, second];
-        let fitting = case.algorithms();
-        let mut us = [None, None, None, Some(bound_us(&case))];
-        for place in 0..names.len() {
-            let known = names[..place].iter().position(|name| *name == names[place]);
-            us[place] = match known {
-                Some(before) => us[before],
-                None if !fitting.iter().any(|(name, _)| *name == names[place]) => None,
-                None => case.run_within(names[place], MESSAGES_MAX).map(|outcome| outcome.ps as f64 / 1e6),
-            };
-        }
+        let (chosen, fitting) = (case.chosen(), case.algorithms());
+        let mut known: BTreeMap<&str, Option<f64>> = BTreeMap::new();
+        let mut us_by = |name| {
+            let has = fitting.iter().any(|(fits, _)| *fits == name);
+            let run = || has.then(|| case.run_within(name, MESSAGES_MAX)).flatten();
+            *known.entry(name).or_insert_with(|| run().map(|outcome| outcome.ps as f64 / 1e6))
+        };
+        let names = [Some(chosen)].into_iter().chain(RIVALS.map(|rival| rival.choice(&case)));
+        let mut us: Vec<Option<f64>> = names.map(|name| us_by(name?)).collect();
+        us.push(Some(bound_us(&case)));
         Row { case, chosen, us }
     }
 
@@ -98,15 +98,15 @@ pub fn text(fabric: &Fabric, len: u64, rows: &[Row]) -> String {
     let title = format!("Time of collectives against ranks, {} B", size(len as usize));
     let mut table = Table::new(&title, fabric.title);
     table.note(
-        "Hosts of 64 cores, ranks in blocks; microseconds until the last rank has ended. openmpi, mpich: the \
-         algorithm that their published rules name. bound: a latency for each doubling of ranks, and the \
-         bytes that one card must carry, or one core copy, at its bandwidth. -: not run.",
+        "Hosts of 64 cores, ranks in blocks; microseconds until the last rank has ended. openmpi, han, \
+         mpich, ucc: the algorithm that their published rules name. bound: a latency for each doubling of \
+         ranks, and the bytes that one card must carry, or one core copy, at its bandwidth. -: not run.",
     );
     if rows.iter().any(|row| row.case.stage.ranks >= MANY) {
         table.note("Every rank is run; none stands for others.");
     }
     let cells: Vec<Vec<String>> = rows.iter().map(Row::cells).collect();
-    let heads: Vec<&str> = ["collective", "ranks", "chosen"].into_iter().chain(HEADS).collect();
+    let heads: Vec<&str> = ["collective", "ranks", "chosen"].into_iter().chain(heads()).collect();
     table.rows(&heads, &cells);
     table.finish()
 }
@@ -117,10 +117,13 @@ pub fn drawn(text: &str) -> String {
     let mut charts: Vec<Chart> = Vec::new();
     for cells in text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()) {
         let known = Family::ALL.iter().find(|family| cells.first() == Some(&family.name()));
-        let (Some(family), Some(ranks), 7) = (known, cells.get(1), cells.len()) else { continue };
+        let (Some(family), Some(ranks), true) = (known, cells.get(1), cells.len() == 3 + heads().count())
+        else {
+            continue;
+        };
         let title = format!("{}, us ({title})", family.name());
         if charts.last().is_none_or(|chart| chart.title != title) {
-            let lines = HEADS.iter().map(|head| (*head, Vec::new())).collect();
+            let lines = heads().map(|head| (head, Vec::new())).collect();
             charts.push(Chart { title, head: "ranks", places: Vec::new(), lines });
         }
         let chart = charts.last_mut().expect("one was pushed");

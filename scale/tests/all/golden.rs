@@ -6,7 +6,7 @@ use nmad_scale::case::Case;
 use nmad_scale::fabric::FABRICS;
 use nmad_scale::golden::{FOLDER, PICTURES, TABLES};
 use nmad_scale::packet;
-use nmad_scale::regret::{Cell, LONGEST};
+use nmad_scale::regret::{Cell, LONGEST, MESSAGES_MAX};
 use nmad_scale::stage::Stage;
 use nmad_scale::times::{MANY, Row, drawn};
 use std::collections::BTreeSet;
@@ -32,13 +32,13 @@ fn tables_have_these_rows() {
     for fabric in FABRICS {
         let spots = [(Family::Barrier, 512, 8), (Family::Bcast, 64, 256 << 10), (Family::Reduce, 512, 8)];
         for (family, ranks, len) in spots {
-            let cell = Cell::of(Case { stage: Stage::block(fabric, ranks), family, len });
+            let cell = Cell::of(Case { stage: Stage::block(fabric, ranks), family, len }, MESSAGES_MAX);
             let row: Vec<String> = cell.row().into_iter().map(|cell| cell.1).collect();
             has(&format!("regret-{}", fabric.name), &row);
         }
     }
     let long = Case { stage: Stage::block(&FABRICS[2], 64), family: Family::Bcast, len: LONGEST };
-    let row: Vec<String> = Cell::of(long).row().into_iter().map(|cell| cell.1).collect();
+    let row: Vec<String> = Cell::of(long, MESSAGES_MAX).row().into_iter().map(|cell| cell.1).collect();
     has("regret-64M-two-rails", &row);
     let many = Case { stage: Stage::block(&FABRICS[0], MANY), family: Family::Gather, len: 1 << 10 };
     has("times-100000", &Row::of(many).cells());

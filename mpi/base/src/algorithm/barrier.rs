@@ -100,14 +100,14 @@ pub(super) fn come(team: &Team, builder: &mut Builder) {
     builder.round();
 }
 
-/// From rank 0 along a binomial tree: all may leave.
+/// From rank 0 along a binomial tree, the largest subtree first: all may leave.
 pub(super) fn leave(team: &Team, builder: &mut Builder) {
     let tree = Binomial::of(team.size(), team.me());
     if let Some(parent) = tree.parent {
         builder.recv(team.party(parent), 1, NOTHING, &[]);
     }
     builder.round();
-    for &(child, _) in &tree.children {
+    for &(child, _) in tree.children.iter().rev() {
         builder.send(team.party(child), 1, NOTHING, &[]);
     }
     builder.round();

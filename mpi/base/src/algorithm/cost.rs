@@ -29,6 +29,10 @@ const HIDDEN_NS: f64 = 30.0;
 const LINE: u64 = 64;
 /// Time until a core runs another process that waits for it, in nanoseconds.
 const SWITCH_NS: f64 = 2000.0;
+/// What a network card takes for each message, whichever core sends it: 215 million messages a second (data
+/// sheet of NVIDIA's ConnectX-6). Slower cards are limited by cores. In rounds of one message for each rank
+/// it is hidden in the latency.
+const CARD_NS: f64 = 5.0;
 /// One pass over two operands in a cache: 0.02 measured (a sum of doubles, Intel, 2 MiB of cache a core),
 /// more where they come from further away.
 const REDUCE_NS_PER_BYTE: f64 = 0.03;
@@ -178,13 +182,13 @@ impl Cost {
 
     /// A further message to another node, beside those of teams that work at the same time.
     fn further_far(&self, team: &Team, len: u64) -> f64 {
-        self.further(true, len).max(team.abreast() as f64 * self.wire_ns(len))
+        self.further(true, len).max(team.abreast() as f64 * self.card_ns(len))
     }
 
     /// The same for a rank that sends to several nodes.
     fn sent(&self, team: &Team, len: u64) -> f64 {
         let core = self.posted(len).unwrap_or(self.send_gap + self.far.bytes_ns(len) / 2.0);
-        core.max(team.abreast() as f64 * self.wire_ns(len))
+        core.max(team.abreast() as f64 * self.card_ns(len))
     }
 
     /// A message from every rank at once to one of a distance: those that leave a node share its rails, and
@@ -249,7 +253,7 @@ impl Cost {
         let rivals = (rivals * team.abreast()) as f64;
         let uplinks = team.uplinks_of_tree(ways[0].max(ways[1]));
         let wire = match is_far {
-            true => (ins.max(outs) * rivals * self.wire_ns(len)).max(self.uplinks_ns(team, uplinks, len)),
+            true => (ins.max(outs) * rivals * self.card_ns(len)).max(self.uplinks_ns(team, uplinks, len)),
             false => 0.0,
         };
         count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
@@ -260,6 +264,11 @@ impl Cost {
         let (below, alone) = self.alone;
         let shared = self.far.wire_ns_per_byte();
         len as f64 * if len < below { shared.max(alone) } else { shared }
+    }
+
+    /// Time of a node's card for one of many messages in a row.
+    pub fn card_ns(&self, len: u64) -> f64 {
+        CARD_NS + self.wire_ns(len)
     }
 
     /// Time of a core that passes a message on which others follow: within a node its receiver copies it,
@@ -327,15 +336,18 @@ impl Cost {
 
     /// Every rank sends a message to each other one in a row, and receives as many. Latency is paid once,
     /// what a message takes of a core at both ends each time; the wires of a node carry those of all its
-    /// ranks.
+    /// ranks. Long ones to other nodes ask first, and are heard when those of the node have been copied.
     pub fn exchange_all(&self, team: &Team, len: u64) -> f64 {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
-        let cores =
-            near * (2.0 * self.gaps[0] + self.near.bytes_ns(len)) + far * (2.0 * self.far_core_ns(len));
-        let wires = far * (team.crowd() * team.abreast()) as f64 * self.wire_ns(len);
+        let [in_node, between] = [2.0 * self.gaps[0] + self.near.bytes_ns(len), 2.0 * self.far_core_ns(len)];
+        let first = if team.spans_nodes() { between } else { in_node };
+        let cores = (near * in_node + far * between - first).max(0.0);
+        let wires = far * (team.crowd() * team.abreast()) as f64 * self.card_ns(len);
         let uplinks = (near + far) * self.uplinks_ns(team, team.uplinks(None), len);
         let memory = self.moved(team, team.crowd() as f64 * near, len);
-        self.hop(team, len) + (cores * self.sharing(team)).max(wires).max(uplinks).max(memory)
+        let links = wires.max(uplinks);
+        let moved = if len < self.alone.0 { links.max(memory) } else { links + memory };
+        self.hop(team, len) + (cores * self.sharing(team)).max(moved)
     }
 
     /// Time of the core at one end of a message between nodes that follows others. Where that was not
@@ -404,15 +416,16 @@ impl Cost {
         2.0 * meeting + carried * self.sharing(team) + sums + own
     }
 
-    /// Every rank exchanges a message with each other one, one after the other.
+    /// Every rank exchanges a message with each other one, one after the other. While some ranks of a node
+    /// exchange with another node, others copy.
     pub fn pairwise(&self, team: &Team, len: u64) -> f64 {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
         let rivals = self.sharing(team) - 1.0;
         let within = self.near_hop(team, None, len) + rivals * self.further(false, len);
-        let within = within.max(self.moved(team, team.crowd() as f64, len));
-        let wire = self.wires_ns(team, (team.crowd(), None), len);
-        let between = self.hop(team, len) + wire + rivals * self.further(true, len);
-        near * within + far * between
+        let between = self.hop(team, len) + rivals * self.further(true, len);
+        let memory = near * self.moved(team, team.crowd() as f64, len);
+        let wires = far * (self.hop(team, len) + self.wires_ns(team, (team.crowd(), None), len));
+        (near * within + far * between).max(wires).max(memory)
     }
 
     /// One dependent message over each distance 1, 2, 4, ... of a binomial tree, which is turned so that it

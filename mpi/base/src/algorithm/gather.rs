@@ -159,7 +159,7 @@ fn two_level(problem: &Gather, team: &Team, context: &Context<'_>, builder: &mut
     let start = if leaders.is_some() && recv.is_none() { local.blocks(block) } else { 0 };
     let start = builder.scratch(start);
     let own = match recv {
-        Some(recv) => Blocks::places(nodes[0].iter().map(|&rank| recv.place(rank)).collect()),
+        Some(recv) => recv.of(&nodes[0]),
         None => rows(start, local.size()),
     };
     let send = problem.send.clone();

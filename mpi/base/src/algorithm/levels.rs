@@ -139,7 +139,7 @@ impl Pipeline {
         }
         let (child, further) = (self.child(team, cost), (arity - 1) as f64);
         let is_far = team.spans_nodes();
-        let wire = if is_far { team.abreast() as f64 * cost.wire_ns(self.piece) } else { 0.0 };
+        let wire = if is_far { team.abreast() as f64 * cost.card_ns(self.piece) } else { 0.0 };
         let combined = if self.flow == Flow::Up { cost.reduce_alone(self.piece) } else { 0.0 };
         let hop = if arity == 1 { cost.pass(team, self.piece) } else { cost.hop(team, self.piece) };
         let first = f64::from(depth) * (hop + combined + further * child.max(wire));

@@ -174,6 +174,22 @@ impl Blocks {
         Blocks(Layout::Rows { start, bounds: std::iter::once(0).chain(ends).collect() })
     }
 
+    /// The blocks of these ranks in this order. They stay rows if the ranks follow each other.
+    pub fn of(&self, ranks: &[usize]) -> Blocks {
+        let first = ranks.first().copied().unwrap_or_default();
+        let follow = ranks.iter().enumerate().all(|(place, &rank)| rank == first + place);
+        match &self.0 {
+            Layout::Even { start, count, datatype } if follow => {
+                let start = start.skip(first as i64 * count * datatype.extent());
+                Blocks(Layout::Even { start, count: *count, datatype: datatype.clone() })
+            }
+            Layout::Rows { start, bounds } if follow => {
+                Blocks::rows(start.skip(bounds[first] as i64), ranks.iter().map(|&rank| self.len(rank)))
+            }
+            _ => Blocks::places(ranks.iter().map(|&rank| self.place(rank)).collect()),
+        }
+    }
+
     /// The block of a rank.
     pub fn place(&self, rank: usize) -> Place {
         match &self.0 {

@@ -121,7 +121,8 @@ impl Problem for ReduceScatter {
                             let (reach, len) = (Reach::Flip(team.size() >> k), p.len() >> k);
                             cost.exchange(team, reach, len) + cost.reduce(team, len)
                         };
-                        (1..=team.size().ilog2()).map(round).sum::<f64>()
+                        let own = cost.copy(team, p.len() / team.size() as u64);
+                        (1..=team.size().ilog2()).map(round).sum::<f64>() + own
                     },
                     build: |p, team, _, builder| halving(p, team, builder),
                 },

@@ -158,7 +158,7 @@ fn two_level(problem: &Scatter, team: &Team, context: &Context<'_>, builder: &mu
         let between = Scatter { send: whole, recv, block: even, root: 0 };
         builder.stage(1, |builder| between.build(&leaders, &context, builder));
         match send {
-            Some(send) => Blocks::places(nodes[0].iter().map(|&rank| send.place(rank)).collect()),
+            Some(send) => send.of(&nodes[0]),
             None => rows(start, local.size()),
         }
     });

@@ -275,3 +275,28 @@ impl Blocks {
         !matches!(self.0, Layout::Places(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::Basic;
+
+    #[test]
+    fn blocks_of_ranks_in_a_row_stay_in_a_row_and_all_keep_their_places() {
+        let even = Blocks::even(Buffer::Recv, 3, Datatype::predefined(Basic::Int32));
+        let rows = Blocks::rows(Spot::start(Buffer::Scratch), [5, 0, 7, 1, 9].into_iter());
+        for blocks in [&even, &rows] {
+            for (ranks, is_row) in [(&[2, 3, 4][..], true), (&[1, 3], false), (&[3, 2], false), (&[0], true)]
+            {
+                let some = blocks.of(ranks);
+                for (place, &rank) in ranks.iter().enumerate() {
+                    assert_eq!(
+                        (some.place(place).spot, some.len(place)),
+                        (blocks.place(rank).spot, blocks.len(rank))
+                    );
+                }
+                assert_eq!(some.range(0..ranks.len()).is_some(), is_row, "{ranks:?}");
+            }
+        }
+    }
+}

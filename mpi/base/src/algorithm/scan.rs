@@ -75,9 +75,8 @@ impl Problem for Scan {
                         // The first piece goes from rank to rank, one of which works at a time; with the
                         // others all of them do.
                         let first = cost.pass(team, piece) + cost.reduce_alone(piece);
-                        let further = (pieces - 1) as f64 * cost.reduce_by_cores(team, piece);
-                        let stream = cost.stream(team, [1, 1], (pieces, piece));
-                        let streamed = (team.size() - 1) as f64 * first + stream + further;
+                        let stream = cost.reducing_stream(team, [1, 1], (pieces, piece));
+                        let streamed = (team.size() - 1) as f64 * first + stream;
                         // Our operands are copied, and what arrives is copied and reduced.
                         streamed.max(cost.through_memory(team, 1, 3 * p.len()))
                     },

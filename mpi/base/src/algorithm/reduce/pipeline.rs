@@ -71,8 +71,7 @@ fn predicted(arity: usize, (len, piece): (u64, u64), team: &Team, cost: &Cost) -
     let branches = arity as f64;
     let second = (branches - 1.0) * cost.stream(team, [1, 0], (2, piece));
     let step = hop + branches * cost.reduce_alone(piece) + second;
-    let further = (count - 1) as f64 * branches * cost.reduce_by_cores(team, piece);
-    let streamed = depth as f64 * step + cost.stream(team, [arity, 1], (count, piece)) + further;
+    let streamed = depth as f64 * step + cost.reducing_stream(team, [arity, 1], (count, piece));
     // Each piece is copied and reduced.
     streamed.max(cost.through_memory(team, arity, 2 * len))
 }

@@ -107,8 +107,8 @@ pub fn text(fabric: &Fabric, cells: &[Cell]) -> String {
     let mut table = Table::new("Regret of the choice of algorithms of collectives", fabric.title);
     table.note(
         "Hosts of 64 cores, ranks in blocks. us: until the last rank has ended. best: the fastest of all \
-         algorithms in hindsight. openmpi, han, mpich, ucc: the algorithm that their published rules name. -: \
-         not run, since it has more than 4.5 million messages, or more than a rank may keep.",
+         algorithms in hindsight. openmpi, han, mpich, ucc: the algorithm that their published rules name. \
+         -: not run, since it has more than 4.5 million messages, or more than a rank may keep.",
     );
     let rows: Vec<_> = cells.iter().map(Cell::row).collect();
     let heads: Vec<&str> =

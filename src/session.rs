@@ -430,6 +430,12 @@ impl Session {
         self.trace.as_ref().map(Trace::now)
     }
 
+    /// As [`Session::trace_now`], at the begin of a call of this thread.
+    #[doc(hidden)]
+    pub fn trace_begins(&self) -> Option<u64> {
+        self.trace.as_ref().map(Trace::call_begins)
+    }
+
     /// Records a call of the layer above that began at `began` and ends now; `from` is the rank that it
     /// receives from.
     #[doc(hidden)]

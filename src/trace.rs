@@ -12,8 +12,12 @@ use nmad_drivers::around::ticks::Ticks;
 use nmad_drivers::around::trace::{TraceHandle, quote};
 use nmad_engine::Receipt;
 use nmad_progress::{Node, OnReceipt, Purpose};
+use rustix::thread::{sched_getaffinity, sched_getcpu};
+use rustix::time::{ClockId, clock_getres};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +40,8 @@ pub(crate) struct Trace {
     accesses: Mutex<Latest<FileAccess>>,
     messages: Arc<Mutex<Latest<Receipt>>>,
     rails: Vec<TraceHandle>,
+    /// Other ranks may need our cores: calls have their core, and for how long their thread had none.
+    shares_cores: bool,
 }
 
 /// A call of the layer above.
@@ -44,6 +50,9 @@ struct Call {
     name: &'static str,
     /// Begin and end.
     ticks: [u64; 2],
+    /// The core at the end, and for how long the thread had been ready without one at begin and end, in
+    /// nanoseconds.
+    core: Option<(usize, [u64; 2])>,
     /// The sender that a receive names.
     from: Option<u32>,
     thread: u32,
@@ -97,6 +106,32 @@ fn thread() -> u32 {
     MINE.with(|mine| *mine)
 }
 
+thread_local! {
+    /// How long this thread had been ready without a core when its latest call began.
+    static DELAYED_NS: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The file that tells.
+    static DELAYS: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+}
+
+/// Returns for how long this thread has been ready without a core. Processor time would tell the same, but
+/// to read it has the system look whether the thread's turn is over. `None`: the system hides it.
+fn delayed_ns() -> Option<u64> {
+    let mut text = [0; 64];
+    let read = DELAYS.try_with(|file| file.as_ref()?.read_at(&mut text, 0).ok()).ok().flatten();
+    std::str::from_utf8(&text[..read?]).ok()?.split(' ').nth(1)?.parse().ok()
+}
+
+/// What tells ranks that share cores: the machine since its start, the cores of this process, and how often
+/// the system looks whether another thread should have one.
+fn machine() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let cores = sched_getaffinity(None).map_or(0, |mask| mask.count());
+    // The coarse clock goes on with the ticks of the system.
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    let tick_ns = tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64;
+    format!(",\"machine\":{},\"cores\":{cores},\"tick_ns\":{tick_ns}", quote(boot.trim()))
+}
+
 impl Trace {
     /// Creates the file, and starts recording.
     ///
@@ -116,9 +151,11 @@ impl Trace {
         let mut file = written::create(nmad_words::setting::TRACE.name, &path, rank).map_err(wrong)?;
         let command = quote(&command());
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let shares_cores = node.shares_cores();
+        let machine = if shares_cores { machine() } else { String::new() };
         writeln!(
             file,
-            "{{\"trace\":2,\"rank\":{rank},\"size\":{size},\"command\":{command},\"began\":{began}}}"
+            "{{\"trace\":2,\"rank\":{rank},\"size\":{size},\"command\":{command},\"began\":{began}{machine}}}"
         )
         .map_err(wrong)?;
         // The traffic so far was the measurement of the rails.
@@ -129,7 +166,7 @@ impl Trace {
         node.on_receipt(Purpose::Traced(RECEIPT_MIN), Some(note));
         let (file, ticks) = (Mutex::new(Some(file)), Ticks::start());
         let (calls, accesses) = (Mutex::new(Latest::of(MOST)), Mutex::new(Latest::of(MOST)));
-        Ok(Trace { path, file, ticks, calls, accesses, messages, rails })
+        Ok(Trace { path, file, ticks, calls, accesses, messages, rails, shares_cores })
     }
 
     /// Returns the time for [`Trace::call`].
@@ -138,9 +175,21 @@ impl Trace {
         self.ticks.now()
     }
 
+    /// Returns the time for [`Trace::call`] at the begin of a call.
+    pub(crate) fn call_begins(&self) -> u64 {
+        if self.shares_cores {
+            DELAYED_NS.set(delayed_ns());
+        }
+        self.ticks.now()
+    }
+
     /// Records a call that began at `began` and ends now; `from` is the rank that it receives from.
     pub(crate) fn call(&self, name: &'static str, began: u64, from: Option<u32>) {
-        let call = Call { name, ticks: [began, self.ticks.now()], from, thread: thread() };
+        let ended = self.ticks.now();
+        // Not known, and not asked for, where no rank needs our cores.
+        let delays = DELAYED_NS.get().and_then(|before| Some([before, delayed_ns()?]));
+        let core = delays.map(|delays| (sched_getcpu(), delays));
+        let call = Call { name, ticks: [began, ended], core, from, thread: thread() };
         lock(&self.calls).push(call);
     }
 
@@ -174,10 +223,13 @@ impl Trace {
         }
         let scale = self.ticks.scale();
         let calls = lock(&self.calls);
-        for Call { name, ticks: [began, ended], from, thread } in calls.iter() {
+        for Call { name, ticks: [began, ended], core, from, thread } in calls.iter() {
             write!(out, "{{\"at_ns\":{},\"call\":\"{name}\",\"until_ns\":{}", scale(*began), scale(*ended))?;
             if let Some(from) = from {
                 write!(out, ",\"from\":{from}")?;
+            }
+            if let Some((core, [before, until])) = core {
+                write!(out, ",\"core\":{core},\"delayed_ns\":[{before},{until}]")?;
             }
             writeln!(out, ",\"thread\":{thread}}}")?;
         }

@@ -241,6 +241,11 @@ impl Node {
         self.takes_turns && core.core_sharing.gives_way(core.now)
     }
 
+    /// Returns whether other ranks may need the cores of this one.
+    pub fn shares_cores(&self) -> bool {
+        self.sharing != Sharing::Never
+    }
+
     /// Returns whether others may need the core of a waiting thread: other ranks, or other threads of this
     /// process that use the node.
     #[inline]

@@ -1,6 +1,7 @@
 //! The state of a message while its phase is predicted.
 
 use super::pattern::Carried;
+use super::rails::{Piece, Read};
 
 /// A message.
 #[derive(Debug)]
@@ -10,16 +11,17 @@ pub(super) struct Message {
     pub(super) len: u64,
     pub(super) carried: Option<Carried>,
     pub(super) asks: bool,
-    /// Its sender waits until the send has ended.
+    /// Its sender waits until the send has ended; or for nothing, since a copy of it is kept.
     pub(super) blocks: bool,
+    pub(super) is_kept: bool,
     /// The request to send, or the data, is at the receiver.
     pub(super) is_there: bool,
     /// All of it is at the receiver.
     pub(super) is_whole: bool,
     /// Of its data, pieces that have not come.
     pub(super) missing: usize,
-    /// Rail and length of the pieces that have come while the receiver computed.
-    pub(super) unread: Vec<(usize, u64)>,
+    /// The pieces that have come and are not read, and how they are.
+    pub(super) unread: Vec<(Piece, Read)>,
     /// When its data is in its place, as far as it has been read.
     pub(super) placed: u64,
     pub(super) is_posted: bool,
@@ -36,6 +38,11 @@ pub(super) struct Message {
 }
 
 impl Message {
+    /// Whether this rank need not wait for it.
+    pub(super) fn is_over(&self, rank: usize) -> bool {
+        self.has_ended(rank) || (self.from == rank && self.is_kept)
+    }
+
     /// Whether it has ended for this rank.
     pub(super) fn has_ended(&self, rank: usize) -> bool {
         if self.from == rank { self.is_sent } else { self.is_received }

@@ -4,6 +4,8 @@
 //! meanwhile; [`predict`] goes through it message by message, with the times that the profiles of
 //! the rails say, and with what their rails and cores are busy meanwhile; [`outcome`] is what comes of that.
 
+mod arrive;
+mod cores;
 mod cycle;
 mod fragments;
 mod message;
@@ -11,6 +13,7 @@ pub mod outcome;
 pub mod pattern;
 pub mod predict;
 mod rails;
+mod turns;
 
 #[cfg(test)]
 mod against_simulator;

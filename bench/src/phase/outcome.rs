@@ -5,11 +5,26 @@ use newmadeleine::engine::Forecast;
 use nmad_drivers::tcp::{PACKET, TcpConfig};
 use std::fmt;
 
+/// What a rail takes.
+#[derive(Debug, Clone)]
+pub struct Rail {
+    /// Times by length.
+    pub forecast: Forecast,
+    /// Bytes that it carries beyond its rate after it was idle: with a token bucket, say.
+    pub burst: u64,
+}
+
+impl From<Forecast> for Rail {
+    fn from(forecast: Forecast) -> Rail {
+        Rail { forecast, burst: 0 }
+    }
+}
+
 /// The network of a rank, and how it is used.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// What each rail takes; every rank has the same ones, and each rank its own.
-    pub rails: Vec<Forecast>,
+    /// Every rank has the same rails, and each rank its own.
+    pub rails: Vec<Rail>,
     /// Longest message that goes without asking, in bytes.
     pub eager_max: u64,
     /// Longest packet, in bytes: longer eager data goes in several.
@@ -28,6 +43,27 @@ pub struct Setting {
     pub calls: CallTimes,
     /// All sends of a rank between two waits go on at once (P5 figure 12).
     pub parallel: bool,
+    /// How ranks that share a core take turns.
+    pub turns: Turns,
+}
+
+/// How the system gives a core to threads that are ready at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns {
+    /// It looks whether another thread should have the core after each of these, in nanoseconds.
+    pub tick_ns: u64,
+    /// The first time that it does.
+    pub first_ns: u64,
+    /// Shortest turn, in nanoseconds.
+    pub slice_ns: u64,
+}
+
+impl Default for Turns {
+    /// Linux with 250 ticks in a second, and the slice of two to three cores (`sysctl_sched_base_slice` in
+    /// kernel/sched/fair.c: 0.7 ms, times one and the logarithm of the cores to the base of 2).
+    fn default() -> Turns {
+        Turns { tick_ns: 4_000_000, first_ns: 4_000_000, slice_ns: 1_400_000 }
+    }
 }
 
 /// Times of a call of MPI on the core of its rank.
@@ -39,6 +75,8 @@ pub struct CallTimes {
     pub post_ns: u64,
     /// Picoseconds for each byte of a body, until the driver has taken it.
     pub body_ps: u64,
+    /// Picoseconds for each byte of eager data, and of a body, that the receiver reads.
+    pub read_ps: [u64; 2],
     /// Nanoseconds after the arrival of the last thing that it waited for.
     pub leave_ns: u64,
     /// Picoseconds for each byte of a blocking send that ends with a copy once all of it has left. Zero: it
@@ -48,15 +86,15 @@ pub struct CallTimes {
 
 impl Setting {
     /// Rails over sockets, with this eager limit.
-    pub fn of_sockets(rails: Vec<Forecast>, eager_max: u64) -> Setting {
+    pub fn of_sockets<R: Into<Rail>>(rails: Vec<R>, eager_max: u64) -> Setting {
         let swallows = TcpConfig::SEND_BUFFER as u64;
         Setting { swallows, ..Setting::new(rails, eager_max, PACKET as u64) }
     }
 
     /// Rails with this eager limit and this longest packet, in bytes, for programs as they are.
-    pub fn new(rails: Vec<Forecast>, eager_max: u64, packet: u64) -> Setting {
+    pub fn new<R: Into<Rail>>(rails: Vec<R>, eager_max: u64, packet: u64) -> Setting {
         Setting {
-            rails,
+            rails: rails.into_iter().map(R::into).collect(),
             eager_max,
             packet,
             swallows: 0,
@@ -64,6 +102,7 @@ impl Setting {
             as_traced: true,
             invites: false,
             parallel: false,
+            turns: Turns::default(),
             calls: CallTimes::default(),
         }
     }

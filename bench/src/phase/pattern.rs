@@ -43,6 +43,9 @@ pub enum Step {
     Compute(u64),
     /// Waits for everything that was begun.
     Wait,
+    /// From here on it runs on this core, which it shares with whoever else runs there. Without such a step a
+    /// rank has a core of its own.
+    On(usize),
 }
 
 /// Most rails of which a message says what they carried.
@@ -58,6 +61,8 @@ pub enum Way {
     Eager,
     /// Its body waits for the answer of the receiver.
     Asks,
+    /// So does its body, of which the library keeps a copy: the sender waits for it nowhere.
+    Kept,
 }
 
 /// What each rank does, in order.

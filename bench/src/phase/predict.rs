@@ -12,12 +12,13 @@ use super::message::Message;
 use super::outcome::{Phase, RankPhase, Setting, Stretch, Stuck};
 use super::pattern::{Pattern, Step, Way};
 use super::rails::{Departure, Hosts, Load};
+use super::turns::{Core, Share, Work};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// What happens to a message, or to a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(super) enum Event {
     /// Something comes to a rail of the receiver, and will be taken.
     Reaches(usize, What),
     /// It is there.
@@ -26,8 +27,14 @@ enum Event {
     Sent(usize),
     /// The receiver has it in its place.
     Received(usize),
-    /// A rank's calculation, or copy, ends.
-    Goes(usize),
+    /// A rank's calculation, or copy, ends, unless it has lost its core since that turn.
+    Goes(usize, u64),
+    /// A rank gets its core.
+    Turn(usize),
+    /// A rank that waits has copied what it had.
+    Rests(usize),
+    /// The system looks who should have a core.
+    Tick(usize),
 }
 
 /// What a rail takes: over which rail, and of data how many bytes.
@@ -53,7 +60,7 @@ pub(super) enum Mode {
 
 impl Mode {
     /// It does not look at its rails.
-    fn is_away(self) -> bool {
+    pub(super) fn is_away(self) -> bool {
         matches!(self, Mode::Computing | Mode::Busy)
     }
 }
@@ -66,6 +73,8 @@ enum Awaits {
     Sends,
     /// Everything that has begun.
     All,
+    /// Its core.
+    Core,
 }
 
 #[derive(Debug)]
@@ -75,6 +84,10 @@ pub(super) struct Rank {
     pub(super) mode: Mode,
     /// Since when it has been in this mode.
     since: u64,
+    /// The core that it shares; none: it has one of its own.
+    pub(super) core: Option<usize>,
+    pub(super) work: Work,
+    pub(super) share: Share,
     awaits: Awaits,
     /// The call has something to wait for.
     waited: bool,
@@ -85,8 +98,9 @@ pub(super) struct Rank {
 }
 
 pub(super) struct Model<'a> {
-    setting: &'a Setting,
-    hosts: Hosts<'a>,
+    pub(super) setting: &'a Setting,
+    pub(super) hosts: Hosts<'a>,
+    pub(super) cores: Vec<Core>,
     pub(super) ranks: Vec<Rank>,
     pub(super) messages: Vec<Message>,
     /// By sender and receiver: messages that have no receive, and when receives were posted that have no
@@ -121,6 +135,9 @@ impl<'a> Model<'a> {
             next: 0,
             mode: Mode::Calling,
             since: 0,
+            core: None,
+            work: Work::default(),
+            share: Share::default(),
             awaits: Awaits::All,
             waited: false,
             begun: Vec::new(),
@@ -130,6 +147,7 @@ impl<'a> Model<'a> {
         Model {
             setting,
             hosts: Hosts::new(count, setting),
+            cores: Vec::new(),
             ranks: pattern.ranks.iter().map(rank).collect(),
             messages: Vec::new(),
             unposted: vec![VecDeque::new(); count * count],
@@ -142,7 +160,7 @@ impl<'a> Model<'a> {
         from * self.ranks.len() + to
     }
 
-    fn at(&mut self, when: u64, event: Event) {
+    pub(super) fn at(&mut self, when: u64, event: Event) {
         self.events.push(Reverse((when, event)));
     }
 
@@ -169,7 +187,7 @@ impl<'a> Model<'a> {
                 Step::Call(ns) => {
                     self.answer(now, rank);
                     self.enter(now, rank, Mode::Busy);
-                    return self.at(now + ns, Event::Goes(rank));
+                    return self.work(now, rank, ns);
                 }
                 Step::Compute(ns) => {
                     // Sends that go on at once are over before the calculation, as in figure 12.
@@ -178,9 +196,16 @@ impl<'a> Model<'a> {
                         return self.call(now, rank, Awaits::Sends);
                     }
                     self.enter(now, rank, Mode::Computing);
-                    return self.at(now + ns, Event::Goes(rank));
+                    return self.work(now, rank, ns);
                 }
                 Step::Wait => return self.call(now, rank, Awaits::All),
+                Step::On(core) => {
+                    if !self.moves(now, rank, core) {
+                        self.enter(now, rank, Mode::Calling);
+                        (self.ranks[rank].awaits, self.ranks[rank].waited) = (Awaits::Core, false);
+                        return;
+                    }
+                }
             }
         }
     }
@@ -210,12 +235,12 @@ impl<'a> Model<'a> {
     }
 
     /// Has a message, or what belongs to it, reach the rail of its receiver.
-    fn reaches(&mut self, at: u64, number: usize, what: What) {
+    pub(super) fn reaches(&mut self, at: u64, number: usize, what: What) {
         self.at(at, Event::Reaches(number, what));
     }
 
     /// Has the data of a message leave.
-    fn leaves(&mut self, number: usize, Departure { pieces, sent }: &Departure) {
+    pub(super) fn leaves(&mut self, number: usize, Departure { pieces, sent }: &Departure) {
         self.messages[number].missing = pieces.len();
         for piece in pieces {
             self.reaches(piece.reaches, number, What::Data(piece.rail, piece.len));
@@ -234,6 +259,8 @@ impl<'a> Model<'a> {
         self.enter(now, rank, Mode::Done);
         self.ranks[rank].phase.end_ns = now;
         self.answer(now, rank);
+        self.rests(now, rank);
+        self.ranks[rank].core = None;
     }
 
     /// Begins to wait, or goes on at once if there is nothing to wait for.
@@ -246,26 +273,29 @@ impl<'a> Model<'a> {
     }
 
     /// Whether the wait of a rank is over: then it goes on.
-    fn consider(&mut self, now: u64, rank: usize) {
+    pub(super) fn consider(&mut self, now: u64, rank: usize) {
         if self.ranks[rank].mode != Mode::Calling {
             return;
         }
         let over = match self.ranks[rank].awaits {
             Awaits::Sends => !self.has_sends(rank),
             Awaits::Send(message) => self.messages[message].is_sent,
+            Awaits::Core => true,
             Awaits::All => {
                 self.ranks[rank].unsent == 0
-                    && self.ranks[rank].begun.iter().all(|&number| self.messages[number].has_ended(rank))
+                    && self.ranks[rank].begun.iter().all(|&number| self.messages[number].is_over(rank))
             }
         };
-        if over {
+        if !over {
+            self.yields(now, rank);
+        } else if self.wants(now, rank) {
             let Model { ranks, messages, .. } = self;
             let waited = ranks[rank].waited;
             ranks[rank].begun.retain(|&number| !messages[number].has_ended(rank));
             match self.setting.calls.leave_ns {
                 leave_ns if waited && leave_ns > 0 => {
                     self.enter(now, rank, Mode::Busy);
-                    self.at(now + leave_ns, Event::Goes(rank));
+                    self.work(now, rank, leave_ns);
                 }
                 _ => self.advance(now, rank),
             }
@@ -289,6 +319,7 @@ impl<'a> Model<'a> {
             carried,
             asks,
             blocks,
+            is_kept: way == Way::Kept,
             is_there: false,
             is_whole: false,
             missing: 0,
@@ -322,7 +353,7 @@ impl<'a> Model<'a> {
                 self.leaves(number, &departure);
             }
             // An invitation that crosses the request is an answer to it.
-            (Way::Asks, Some(invited)) if self.setting.invites => {
+            (Way::Asks | Way::Kept, Some(invited)) if self.setting.invites => {
                 self.messages[number].is_answered = true;
                 let invitation = self.hosts.control(invited, to);
                 self.at(
@@ -355,9 +386,18 @@ impl<'a> Model<'a> {
 
     fn happen(&mut self, now: u64, event: Event) {
         match event {
-            Event::Goes(rank) => {
-                self.hosts.core_is_free_at(rank, now);
-                self.advance(now, rank);
+            Event::Goes(rank, turn) => {
+                if self.is_done(rank, turn) {
+                    self.hosts.core_is_free_at(rank, now);
+                    self.advance(now, rank);
+                }
+            }
+            Event::Turn(rank) => self.turns_to(now, rank),
+            Event::Tick(core) => self.tick(now, core),
+            Event::Rests(rank) => {
+                if self.ranks[rank].mode == Mode::Calling {
+                    self.consider(now, rank);
+                }
             }
             Event::Reaches(number, what) => {
                 let Message { from, to, .. } = self.messages[number];
@@ -372,10 +412,16 @@ impl<'a> Model<'a> {
             Event::Arrives(number, what) => {
                 let Message { from, to, .. } = self.messages[number];
                 let at = if matches!(what, What::Request(_) | What::Data(..)) { to } else { from };
+                let is_calling = self.ranks[at].mode == Mode::Calling;
+                let is_ready = is_calling && self.wants(now, at);
+                self.wakes(now, at);
                 // A core that copies looks when it is done.
                 match self.hosts.core_until(at) {
-                    until if until > now && self.ranks[at].mode == Mode::Calling => self.at(until, event),
+                    until if until > now && !self.is_away(at) => self.at(until, event),
                     _ => self.arrives(now, number, what),
+                }
+                if is_ready && self.ranks[at].core.is_some() {
+                    self.consider(now, at);
                 }
             }
             Event::Received(number) => {
@@ -384,90 +430,14 @@ impl<'a> Model<'a> {
                 self.consider(now, to);
             }
             Event::Sent(number) => {
-                self.messages[number].is_sent = true;
                 let from = self.messages[number].from;
-                self.consider(now, from);
-            }
-        }
-    }
-
-    fn arrives(&mut self, now: u64, number: usize, what: What) {
-        let message = &mut self.messages[number];
-        match what {
-            What::Request(_) => message.is_there = true,
-            What::Data(rail, len) => {
-                message.missing -= 1;
-                message.is_whole = message.missing == 0;
-                message.is_there |= message.is_whole;
-                // A body goes to its place as it comes, unless its receiver is away.
-                if !message.asks || self.ranks[message.to].mode.is_away() {
-                    message.unread.push((rail, len));
-                    self.read(now, number);
+                match self.hosts.core_until(from) {
+                    until if until > now && !self.is_away(from) => self.at(until, event),
+                    _ => {
+                        self.messages[number].is_sent = true;
+                        self.consider(now, from);
+                    }
                 }
-            }
-            What::Answer(_) => {
-                message.is_granted = true;
-                return self.go_on(now, number);
-            }
-            What::End(_) => return self.at(now, Event::Sent(number)),
-        }
-        self.look(now, number);
-    }
-
-    /// What a sender does about an answer, if it does not compute.
-    fn go_on(&mut self, now: u64, number: usize) {
-        let Message { from, len, carried, is_granted, has_left, .. } = self.messages[number];
-        if self.ranks[from].mode.is_away() || !is_granted || has_left {
-            return;
-        }
-        self.messages[number].has_left = true;
-        let departure = self.hosts.body(now, from, (len, carried));
-        self.leaves(number, &departure);
-    }
-
-    /// A receiver copies the data that has come, if it does not compute.
-    fn read(&mut self, now: u64, number: usize) {
-        let message = &mut self.messages[number];
-        if self.ranks[message.to].mode.is_away() {
-            return;
-        }
-        for piece in message.unread.drain(..) {
-            message.placed = match message.asks {
-                true => self.hosts.move_body(now, message.to, piece.1),
-                false => self.hosts.place(now, message.to, piece),
-            };
-        }
-    }
-
-    /// What a receiver does about a message, if it does not compute.
-    fn look(&mut self, now: u64, number: usize) {
-        self.read(now, number);
-        let Message { to, asks, placed, is_there, is_whole, is_posted, is_answered, is_taken, .. } =
-            self.messages[number];
-        if self.ranks[to].mode.is_away() || !is_there || !is_posted {
-            return;
-        }
-        if asks && !is_answered {
-            self.messages[number].is_answered = true;
-            let share = self.hosts.control(now, to);
-            self.reaches(share.reaches, number, What::Answer(share.rail));
-        }
-        if is_whole && !is_taken {
-            self.messages[number].is_taken = true;
-            if asks && self.setting.rails.len() > 1 {
-                let share = self.hosts.control(now, to);
-                self.reaches(share.reaches, number, What::End(share.rail));
-            }
-            self.at(placed.max(now), Event::Received(number));
-        }
-    }
-
-    /// A rank has come into the library: it looks at all that waits for it.
-    fn answer(&mut self, now: u64, rank: usize) {
-        for number in self.ranks[rank].begun.clone() {
-            match self.messages[number].to == rank {
-                true => self.look(now, number),
-                false => self.go_on(now, number),
             }
         }
     }

@@ -20,7 +20,8 @@ const CHUNK: u64 = 1 << 20;
 /// What a rank's rails and core are busy with.
 #[derive(Debug, Clone)]
 struct Host {
-    /// Until when each rail sends what it has, and takes what has come.
+    /// Until when each rail sends what it has, and takes what has come, at its rate; it is ahead of that by
+    /// its burst.
     sends_until: Vec<u64>,
     takes_until: Vec<u64>,
     /// Until when the core copies.
@@ -34,6 +35,15 @@ pub(super) struct Piece {
     pub(super) len: u64,
     /// When its last byte comes to the receiver's rail.
     pub(super) reaches: u64,
+}
+
+/// How a receiver reads a piece.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Read {
+    /// It is a part of a body; otherwise eager data.
+    pub(super) is_body: bool,
+    /// It came while the receiver was away.
+    pub(super) is_late: bool,
 }
 
 /// What becomes of a message that is sent.
@@ -70,12 +80,11 @@ impl<'a> Hosts<'a> {
 
     /// Sends a short frame: over which rail, and when it comes to that of the receiver.
     pub(super) fn control(&self, now: u64, from: usize) -> Piece {
-        let until = &self.hosts[from].sends_until;
         let share = |rail: usize| {
-            let reaches = until[rail].max(now) + start_ns(&self.setting.rails[rail]);
+            let reaches = self.idle_from(now, from, rail) + start_ns(self.forecast(rail));
             Piece { rail, len: 0, reaches }
         };
-        let shares = (0..until.len()).map(share);
+        let shares = (0..self.setting.rails.len()).map(share);
         shares.min_by_key(|share| share.reaches).unwrap_or(Piece { rail: 0, len: 0, reaches: now })
     }
 
@@ -87,13 +96,15 @@ impl<'a> Hosts<'a> {
         let begun = now.max(self.hosts[from].core_until);
         let copied = begun + count * (packet.copy_ns + packet.post_ns);
         self.hosts[from].core_until = copied;
-        let first = begun + packet.copy_ns;
+        // A traced rail has the copy in its time.
+        let first = if self.is_traced() { begun } else { begun + packet.copy_ns };
         let shares = match count {
             1 => vec![self.carry(first, from, (rail, len), self.busy_ns(rail, len))],
             _ => self.share(first, from, (len, carried)),
         };
         // Rails have nothing to carry while the core copies the next packet.
-        let slowest = copied - packet.post_ns + packet.wire_ns;
+        let last = if self.is_traced() { packet.copy_ns + packet.post_ns } else { packet.post_ns };
+        let slowest = copied - last + packet.wire_ns;
         // Of several rails each gets its next packet when it is idle by its clock.
         let ahead = match self.setting.rails.len() {
             1 => self.setting.swallows,
@@ -102,7 +113,7 @@ impl<'a> Hosts<'a> {
         let mut sent = copied;
         let mut shares = shares;
         for share in shares.iter_mut().filter(|_| count > 1) {
-            let start = start_ns(&self.setting.rails[share.rail]);
+            let start = start_ns(self.forecast(share.rail));
             share.reaches = share.reaches.max(slowest + start);
             let left = share.reaches - start;
             let until = &mut self.hosts[from].sends_until[share.rail];
@@ -114,22 +125,19 @@ impl<'a> Hosts<'a> {
 
     /// Sends the body of a message that has asked: rails take it from where it lies.
     pub(super) fn body(&mut self, now: u64, from: usize, (len, carried): Load) -> Departure {
-        let begun = self.move_body(now, from, len) - self.core_ns(len);
+        let begun = self.give_body(now, from, len) - self.core_ns(len);
         let mut shares = match &self.setting.rails[..] {
-            [rail] => {
-                let wire_ns = rail.body_ns(len).saturating_sub(start_ns(rail)).max(rail.busy_ns(len));
-                vec![self.carry(now, from, (0, len), wire_ns)]
-            }
+            [_] => vec![self.carry(now, from, (0, len), self.body_ns(0, len))],
             _ => self.share(now, from, (len, carried)),
         };
         // The core gives one rail after the other its share.
         let mut given = begun;
         for share in &mut shares {
-            share.reaches = share.reaches.max(given + start_ns(&self.setting.rails[share.rail]));
+            share.reaches = share.reaches.max(given + start_ns(self.forecast(share.rail)));
             given += self.core_ns(share.len);
         }
         let left = |share: &Piece| {
-            let rail = &self.setting.rails[share.rail];
+            let rail = self.forecast(share.rail);
             share.reaches.saturating_sub(start_ns(rail)).saturating_sub(rail.busy_ns(self.setting.swallows))
         };
         let sent = shares.iter().map(left).max().unwrap_or(now).max(self.hosts[from].core_until);
@@ -141,25 +149,40 @@ impl<'a> Hosts<'a> {
         let wire_ns = self.busy_ns(rail, len);
         let until = &mut self.hosts[to].takes_until[rail];
         *until = now.max(*until + wire_ns);
-        *until
+        now.max(until.saturating_sub(self.burst_ns(rail)))
     }
 
-    /// When the core of the receiver, which is in the library, has a packet of eager data in its place that
-    /// has come by now.
-    pub(super) fn place(&mut self, now: u64, to: usize, (rail, len): (usize, u64)) -> u64 {
-        let Packet { post_ns, copy_ns, .. } = self.packet(rail, len, 1);
+    /// When the core of the receiver, which is in the library, has a piece in its place that has come by now.
+    pub(super) fn place(&mut self, now: u64, to: usize, piece: Piece, read: Read) -> u64 {
+        let (copy_ns, post_ns) = match self.setting.calls {
+            CallTimes { read_ps, body_ps: 1.., .. } => {
+                (piece.len * read_ps[usize::from(read.is_body)] / 1000, 0)
+            }
+            _ if read.is_body => (0, 0),
+            _ => {
+                let Packet { post_ns, copy_ns, .. } = self.packet(piece.rail, piece.len, 1);
+                (copy_ns, post_ns)
+            }
+        };
+        let is_traced = self.is_traced();
         let until = &mut self.hosts[to].core_until;
-        // What the first of several takes besides its bytes is in the time of the wire.
-        *until = (now + copy_ns).max(*until + post_ns + copy_ns);
+        // The time of a traced rail ends when the receiver has read it, if that was not away. What the first
+        // of several takes besides its bytes is in the time of the wire.
+        let alone = if is_traced && !read.is_late { now } else { now + copy_ns };
+        *until = alone.max(*until + post_ns + copy_ns);
         *until
     }
 
-    /// When the core of a host, which is in the library, has moved a part of a body: to the rails, or to its
-    /// place if it has come while the core was away.
-    pub(super) fn move_body(&mut self, now: u64, host: usize, len: u64) -> u64 {
+    /// Until when the core of a host, which is in the library, has given a part of a body to the rails.
+    fn give_body(&mut self, now: u64, host: usize, len: u64) -> u64 {
         let until = now.max(self.hosts[host].core_until) + self.core_ns(len);
         self.hosts[host].core_until = until;
         until
+    }
+
+    /// Whether times of rails and calls are those of a run.
+    pub(super) fn is_traced(&self) -> bool {
+        self.setting.calls.body_ps > 0
     }
 
     /// How long a core moves a part of a body.
@@ -181,17 +204,16 @@ impl<'a> Hosts<'a> {
         pieces
     }
 
-    /// Times of a packet. A trace gives those of the core, if the packet is all of its message; those of
-    /// several packets are in the times of their rails.
+    /// Times of a packet. A trace gives those of the core: for its bytes, and beyond them, unless other
+    /// packets of the message follow, in whose time it is taken.
     fn packet(&self, rail: usize, len: u64, count: u64) -> Packet {
-        let packet = Packet::of(&self.setting.rails[rail], len);
-        match self.setting.calls {
-            _ if count > 1 => packet,
-            CallTimes { body_ps: 0, .. } => packet,
-            CallTimes { post_ns, body_ps, .. } => {
-                let copy_ns = len * body_ps / 1000;
-                Packet { post_ns: post_ns.saturating_sub(copy_ns), copy_ns, ..packet }
-            }
+        let packet = Packet::of(self.forecast(rail), len);
+        let CallTimes { post_ns, body_ps, .. } = self.setting.calls;
+        let copy_ns = len * body_ps / 1000;
+        match body_ps {
+            0 => packet,
+            _ if count > 1 => Packet { post_ns: 0, copy_ns, ..packet },
+            _ => Packet { post_ns: post_ns.saturating_sub(copy_ns), copy_ns, ..packet },
         }
     }
 
@@ -199,40 +221,61 @@ impl<'a> Hosts<'a> {
         len.div_ceil(self.setting.packet.max(1)).max(1)
     }
 
+    fn forecast(&self, rail: usize) -> &Forecast {
+        &self.setting.rails[rail].forecast
+    }
+
     fn busy_ns(&self, rail: usize, len: u64) -> u64 {
-        self.setting.rails[rail].busy_ns(len)
+        self.forecast(rail).busy_ns(len)
+    }
+
+    /// What the wire of a rail takes for a body.
+    fn body_ns(&self, rail: usize, len: u64) -> u64 {
+        let forecast = self.forecast(rail);
+        let measured_ns = forecast.body_ns(len).saturating_sub(start_ns(forecast));
+        let busy_ns = forecast.busy_ns(len);
+        // What was measured of short bodies is their burst.
+        if self.setting.rails[rail].burst > 0 { busy_ns } else { measured_ns.max(busy_ns) }
+    }
+
+    /// By how much a rail is ahead of its rate at most.
+    fn burst_ns(&self, rail: usize) -> u64 {
+        self.busy_ns(rail, self.setting.rails[rail].burst)
+    }
+
+    /// When a rail has carried what it has.
+    fn idle_from(&self, now: u64, from: usize, rail: usize) -> u64 {
+        self.hosts[from].sends_until[rail].saturating_sub(self.burst_ns(rail)).max(now)
     }
 
     /// The rail that would have carried a packet first.
     fn idle_first(&self, now: u64, from: usize, len: u64) -> usize {
         let ends = |&rail: &usize| {
-            let forecast = &self.setting.rails[rail];
-            self.hosts[from].sends_until[rail].max(now) + start_ns(forecast) + forecast.busy_ns(len)
+            let forecast = self.forecast(rail);
+            self.idle_from(now, from, rail) + start_ns(forecast) + forecast.busy_ns(len)
         };
         (0..self.setting.rails.len()).min_by_key(ends).unwrap_or(0)
     }
 
     /// A rail carries something, for which its wire needs this time, after what it has.
     fn carry(&mut self, now: u64, from: usize, (rail, len): (usize, u64), wire_ns: u64) -> Piece {
-        let start_ns = start_ns(&self.setting.rails[rail]);
         let until = &mut self.hosts[from].sends_until[rail];
         *until = now.max(*until) + wire_ns;
-        Piece { rail, len, reaches: *until + start_ns }
+        Piece { rail, len, reaches: self.idle_from(now, from, rail) + start_ns(self.forecast(rail)) }
     }
 
     /// Rails share a message so that all finish together.
     fn share(&mut self, now: u64, from: usize, (len, carried): Load) -> Vec<Piece> {
-        let rails = &self.setting.rails;
+        let rails: Vec<&Forecast> = self.setting.rails.iter().map(|rail| &rail.forecast).collect();
         if let Some(carried) = carried.filter(|_| rails.len() <= CARRIERS) {
             let loaded: Vec<usize> = (0..rails.len()).filter(|&rail| carried[rail] > 0).collect();
             let share = |rail: usize| {
-                let len = carried[rail];
-                let wire_ns = rails[rail].body_ns(len).saturating_sub(start_ns(&rails[rail]));
-                self.carry(now, from, (rail, len), wire_ns.max(self.busy_ns(rail, len)))
+                let wire_ns = self.body_ns(rail, carried[rail]);
+                self.carry(now, from, (rail, carried[rail]), wire_ns)
             };
             return loaded.into_iter().map(share).collect();
         }
-        let idle = |rail: usize| self.hosts[from].sends_until[rail].max(now);
+        let idle = |rail: usize| self.idle_from(now, from, rail);
         let carries = |rail: usize, end: u64| rails[rail].body_bytes(end.saturating_sub(idle(rail)));
         let alone = (0..rails.len()).map(|rail| idle(rail) + rails[rail].body_ns(len)).min().unwrap_or(now);
         let (mut below, mut above) = (now, alone);

@@ -1,5 +1,5 @@
-use super::outcome::{CallTimes, Phase, Setting};
-use super::pattern::{Pattern, Step};
+use super::outcome::{CallTimes, Phase, Setting, Turns};
+use super::pattern::{Pattern, Step, Way};
 use super::predict::predict;
 use newmadeleine::engine::Forecast;
 
@@ -63,7 +63,7 @@ fn a_receiver_reads_what_has_come_while_it_computed() {
 rank 0: compute 100us; send 1 500KB
 rank 1: recv 0; compute 3ms; wait
 ";
-    let calls = CallTimes { body_ps: 1_000, ..CallTimes::default() };
+    let calls = CallTimes { body_ps: 1, read_ps: [0, 1_000], ..CallTimes::default() };
     let setting = Setting { swallows: 1 << 20, invites: true, ..setting(1, 1_000) };
     let free = phase(late, &setting);
     let read = phase(late, &Setting { calls, ..setting });
@@ -166,4 +166,65 @@ fn an_invitation_that_crosses_a_request_answers_it() {
     assert!(asks.ranks[0].communication_ns > 1_900_000, "{asks:?}");
     let invited = phase(late, &Setting { invites: true, ..setting(1, 1_000) });
     assert!(is_about(invited.ranks[0].communication_ns, 500_000), "{invited:?}");
+}
+
+fn on_core(mut steps: Vec<Step>) -> Vec<Step> {
+    steps.insert(0, Step::On(0));
+    steps
+}
+
+fn shared(ranks: Vec<Vec<Step>>, turns: Turns) -> Phase {
+    let ranks = ranks.into_iter().map(on_core).collect();
+    predict(&Pattern { ranks }, &Setting { turns, ..setting(1, 1 << 20) }).unwrap()
+}
+
+#[test]
+fn ranks_on_a_core_compute_one_after_the_other_until_their_slice_is_used_at_a_tick() {
+    let compute = |ms: u64| vec![Step::Compute(ms * 1_000_000), Step::Wait];
+    // The first tick comes when both are done: the second one waits for the first.
+    let late = Turns { first_ns: 5_000_000, tick_ns: 5_000_000, slice_ns: 1_000_000 };
+    let phase = shared(vec![compute(2), compute(2)], late);
+    assert_eq!([phase.ranks[0].end_ns, phase.ranks[1].end_ns], [2_000_000, 4_000_000], "{phase:?}");
+    // With a tick in the middle each takes a turn of 1.5 ms, and what is left.
+    let turns = Turns { first_ns: 1_500_000, tick_ns: 1_500_000, ..late };
+    let phase = shared(vec![compute(2), compute(2)], turns);
+    assert_eq!([phase.ranks[0].end_ns, phase.ranks[1].end_ns], [3_500_000, 4_000_000], "{phase:?}");
+    // Cores of their own need no turns.
+    let own = Pattern { ranks: vec![compute(2), compute(2)] };
+    assert_eq!(predict(&own, &setting(1, 1)).unwrap().duration_ns(), 2_000_000);
+}
+
+#[test]
+fn a_message_waits_until_its_receiver_gets_the_core() {
+    let send = Step::Send { to: 1, len: 8, blocks: true, way: None, carried: None };
+    let ranks = vec![
+        vec![send, Step::Compute(2_000_000), Step::Wait],
+        vec![Step::Recv(0), Step::Wait, Step::Compute(1_000_000)],
+    ];
+    let turns = Turns { first_ns: 9_000_000, tick_ns: 9_000_000, slice_ns: 5_000_000 };
+    let phase = shared(ranks, turns);
+    // The sender computes when the message comes, and yields the core when it waits.
+    assert!(is_about(phase.ranks[1].communication_ns, 2_000_000), "{phase:?}");
+    assert!(is_about(phase.ranks[1].end_ns, 3_000_000), "{phase:?}");
+}
+
+#[test]
+fn a_rail_that_was_idle_carries_its_burst_beyond_its_rate() {
+    let program = "ranks 2\nrank 0: isend 1 500KB; isend 1 500KB; wait\nrank 1: recv 0; recv 0; wait";
+    let mut setting = Setting { invites: true, ..setting(1, 1_000) };
+    let plain = phase(program, &setting).duration_ns();
+    setting.rails[0].burst = 100_000;
+    let sooner = plain - phase(program, &setting).duration_ns();
+    assert!(is_about(sooner, 100_000), "{sooner}");
+}
+
+#[test]
+fn nobody_waits_for_a_send_whose_data_is_kept() {
+    let program = |way| {
+        let send = Step::Send { to: 1, len: 500_000, blocks: false, way: Some(way), carried: None };
+        let receiver = vec![Step::Compute(3_000_000), Step::Recv(0), Step::Wait];
+        Pattern { ranks: vec![vec![send, Step::Wait, Step::Compute(1_000), Step::Wait], receiver] }
+    };
+    let waited = |way| predict(&program(way), &setting(1, 1_000)).unwrap().ranks[0].communication_ns;
+    assert!(waited(Way::Asks) > 3_000_000 && waited(Way::Kept) < 100_000);
 }

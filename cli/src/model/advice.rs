@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::model::traced::Measured;
     use newmadeleine::engine::Forecast;
-    use nmad_bench::phase::outcome::CallTimes;
+    use nmad_bench::phase::outcome::{CallTimes, Turns};
     use nmad_bench::phase::pattern::{Step, Way};
 
     /// Rank 0 sends to a receiver that has posted its receive late and computes: asking waits for it.
@@ -152,11 +152,12 @@ mod tests {
             pattern: nmad_bench::phase::pattern::Pattern { ranks },
             eager_max: Some(32 << 10),
             measured: vec![Measured { communication_ns: 1, end_ns }; 2],
-            rails: Some(vec![Forecast::nominal(20_000, 500_000_000, 1)]),
+            rails: Some(vec![Forecast::nominal(20_000, 500_000_000, 1).into()]),
             names: vec!["tcp/r0".into()],
             calls: CallTimes::default(),
             swallows: 0,
             invites: false,
+            turns: Turns::default(),
         }
     }
 

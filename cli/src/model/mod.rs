@@ -9,8 +9,8 @@ mod what_if;
 
 use clap::Args;
 use newmadeleine::Options;
-use newmadeleine::engine::{Config, Forecast};
-use nmad_bench::phase::outcome::{CallTimes, Phase, Setting};
+use newmadeleine::engine::Config;
+use nmad_bench::phase::outcome::{CallTimes, Phase, Rail, Setting, Turns};
 use nmad_bench::phase::pattern::Pattern;
 use nmad_bench::phase::predict::predict;
 use nmad_testbed::Rate;
@@ -110,6 +110,7 @@ fn input(path: &Path) -> Result<Traced, String> {
         calls: CallTimes::default(),
         swallows: 0,
         invites: false,
+        turns: Turns::default(),
     })
 }
 
@@ -122,23 +123,25 @@ fn read(path: &Path) -> Result<Pattern, String> {
 fn setting(args: &ModelArgs, input: &Traced) -> Result<Setting, Failure> {
     let rails = match (&*args.rails, &input.rails) {
         ([], Some(observed)) => observed.clone(),
-        ([], None) => crate::explain::forecasts_of_machine(&Options::load()?)?,
-        (rates, _) => what_if::nominal(rates, args.latency)?,
+        ([], None) => {
+            crate::explain::forecasts_of_machine(&Options::load()?)?.into_iter().map(Rail::from).collect()
+        }
+        (rates, _) => what_if::nominal(rates, args.latency)?.into_iter().map(Rail::from).collect(),
     };
     Ok(setting_of(input, rails, input.eager_max))
 }
 
 /// Rails with what else the input says.
-fn setting_of(input: &Traced, rails: Vec<Forecast>, limit: Option<u64>) -> Setting {
+fn setting_of(input: &Traced, rails: Vec<Rail>, limit: Option<u64>) -> Setting {
     let limit = limit.unwrap_or_else(|| eager_max(&rails));
     let of_sockets = Setting::of_sockets(rails, limit);
     let swallows = of_sockets.swallows.max(input.swallows);
-    Setting { calls: input.calls, invites: input.invites, swallows, ..of_sockets }
+    Setting { calls: input.calls, invites: input.invites, swallows, turns: input.turns, ..of_sockets }
 }
 
 /// The longest message that goes without asking: as the slowest rail's profile says.
-fn eager_max(rails: &[Forecast]) -> u64 {
-    let measured = rails.iter().filter_map(|rail| rail.profile().thresholds());
+fn eager_max(rails: &[Rail]) -> u64 {
+    let measured = rails.iter().filter_map(|rail| rail.forecast.profile().thresholds());
     let shortest = measured.map(|thresholds| thresholds.rendezvous_min.saturating_sub(1)).min();
     shortest.unwrap_or(Config::EAGER_MAX as u64)
 }

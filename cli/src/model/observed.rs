@@ -2,7 +2,8 @@
 //! was measured at another time, on quieter machines, and one message after the other.
 
 use newmadeleine::engine::{Forecast, Method, Profile, Provenance, Sample};
-use nmad_bench::phase::outcome::CallTimes;
+use nmad_bench::phase::outcome::{CallTimes, Rail};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,71 +12,99 @@ use crate::trace::{Call, Links, Record, Records, State, What};
 /// Fewest passages that a mean is taken of.
 const FEWEST: usize = 3;
 
-/// Shortest thing behind others that tells the rate of a rail, in bytes.
-const LONG: u64 = 16 << 10;
+/// Longest packet that tells the start of a rail, in bytes.
+const SHORT: u64 = 256;
+
+/// Length at which a rail's rate is written down, in bytes.
+const LONG: u64 = 1 << 20;
+
+/// Fewest bytes that tell the rate of a rail.
+const LEAST: u64 = 4 << 10;
 
 /// A rail with less than this part of all bytes was hardly used.
 const USED_PART: u64 = 10;
 
-/// Bytes that a rail of which one length is known is assumed to carry in as many nanoseconds.
-const ASSUMED: u64 = 64 << 10;
+/// Nanoseconds for a byte of a rail that carried nothing long.
+const ASSUMED: f64 = 1.0;
 
 /// The device of a rail's interface, as NMAD_RAILS names it.
 pub(super) fn device(rail: &str) -> &str {
     rail.rsplit_once('/').map_or(rail, |(_, device)| device)
 }
 
-/// Bytes and nanoseconds of a packet or chunk on a rail.
-type Passage = (u64, u64);
-
-/// Packets and chunks of a rail.
-#[derive(Default)]
-struct Passed {
-    /// While nothing else was under way, from its posting to its arrival.
-    alone: Vec<Passage>,
-    /// Behind something else, since that had arrived.
-    behind: Vec<Passage>,
-    /// Bytes of all.
-    bytes: u64,
+/// A packet or chunk that arrived.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    len: u64,
+    posted_ns: u64,
+    at_ns: u64,
+    /// Its receiver was in a call since it was posted, or since what came before it had arrived.
+    is_awaited: bool,
+    /// When the receiver did the last thing before it in its call, or began that. None: it was in none.
+    since: Option<u64>,
+    is_body: bool,
 }
 
-/// Names and forecasts of the rails of these ranks from the run, in the order of their names. A rail that too
-/// little passed is left out: the run hardly used it. One that carried data which no rank awaited counts as
-/// the first one that is known.
-pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, Forecast)> {
-    let mut passages: BTreeMap<String, Passed> = BTreeMap::new();
+/// Packets and chunks of a rail from one rank to another, each posted before the one before it had arrived.
+pub(super) type Run = Vec<Arrival>;
+
+/// By rail.
+pub(super) type Runs = BTreeMap<String, Vec<Run>>;
+
+/// Names and rails of the ranks of a run, in the order of their names. A rail that too little passed is left
+/// out: the run hardly used it. One that carried data which no rank awaited counts as the first one that is
+/// known.
+pub(super) fn rails(runs: &Runs) -> Vec<(String, Rail)> {
+    let all = |runs: &Vec<Run>| runs.iter().map(bytes).sum::<u64>();
+    let least = runs.values().map(all).sum::<u64>() / USED_PART;
+    let are_awaited = runs.values().any(|runs| forecast(runs, true).is_some());
+    let first = runs.values().find_map(|runs| forecast(runs, are_awaited));
+    let rail = |(name, runs): (&String, &Vec<Run>)| {
+        let is_used = all(runs) >= least;
+        Some((name.clone(), forecast(runs, are_awaited).or_else(|| first.clone().filter(|_| is_used))?))
+    };
+    runs.iter().filter_map(rail).collect()
+}
+
+fn bytes(run: &Run) -> u64 {
+    run.iter().map(|arrival| arrival.len).sum()
+}
+
+/// All that passed each rail.
+pub(super) fn runs(ranks: &[Records], calls: &[Vec<&Call>]) -> Runs {
+    let mut runs = Runs::new();
     let links = Links::of(ranks);
     for rank in ranks {
-        // When the last thing from a peer over a rail arrived.
-        let mut busy: BTreeMap<(u32, &str), u64> = BTreeMap::new();
-        for record in rank.list.iter().filter(|each| is_arrival(each)) {
-            let until = busy.insert((record.peer, &record.rail), record.at_ns).unwrap_or(0);
-            let Some(posted) = links.times(rank.rank, record).0 else { continue };
-            let since = posted.max(until);
+        let mut open: BTreeMap<(u32, &str), Run> = BTreeMap::new();
+        for (place, record) in rank.list.iter().enumerate().filter(|(_, each)| is_arrival(each)) {
+            let run = open.entry((record.peer, &record.rail)).or_default();
+            let Some(posted_ns) = links.times(rank.rank, record).0 else { continue };
+            let until = run.last().map_or(0, |last| last.at_ns);
+            let since = posted_ns.max(until);
             if since > record.at_ns {
                 continue;
             }
-            let passed = passages.entry(interface(&record.rail).into()).or_default();
-            passed.bytes += record.len;
+            if posted_ns >= until && !run.is_empty() {
+                runs.entry(interface(&record.rail).into()).or_default().push(std::mem::take(run));
+            }
             let own = calls.get(rank.rank as usize);
             let is_awaited = own.is_some_and(|calls| awaits(calls, since, record.at_ns));
-            match posted >= until {
-                // The time of data that waited for a rank that computed tells nothing of the rail.
-                _ if !is_awaited => {}
-                true => passed.alone.push((record.len, record.at_ns - posted)),
-                false if record.len >= LONG => passed.behind.push((record.len, record.at_ns - until)),
-                false => {}
-            }
+            let before = place.checked_sub(1).map_or(0, |place| rank.list[place].at_ns);
+            let call = own.and_then(|calls| call_of(calls, record.at_ns));
+            run.push(Arrival {
+                len: record.len,
+                posted_ns,
+                at_ns: record.at_ns,
+                is_awaited,
+                since: call.map(|call| before.max(call.at_ns)),
+                is_body: record.what == What::Landed,
+            });
+        }
+        for ((_, rail), run) in open {
+            runs.entry(interface(rail).into()).or_default().push(run);
         }
     }
-    let least = passages.values().map(|passed| passed.bytes).sum::<u64>() / USED_PART;
-    let known = |(name, passed): (String, Passed)| (name, passed.bytes >= least, forecast(passed));
-    let known: Vec<(String, bool, Option<Forecast>)> = passages.into_iter().map(known).collect();
-    let first = known.iter().find_map(|(_, _, forecast)| forecast.clone());
-    let rail = |(name, is_used, forecast): (String, bool, Option<Forecast>)| {
-        Some((name, forecast.or_else(|| first.clone().filter(|_| is_used))?))
-    };
-    known.into_iter().filter_map(rail).collect()
+    runs
 }
 
 fn is_arrival(record: &Record) -> bool {
@@ -87,53 +116,108 @@ pub(super) fn interface(rail: &str) -> &str {
     rail.split_once('#').map_or(rail, |(name, _)| name)
 }
 
-/// Whether a rank was in a call from then to then.
+/// Whether a rank was in a call from then to then, and had its core.
 fn awaits(calls: &[&Call], from: u64, until: u64) -> bool {
-    let place = calls.partition_point(|call| call.at_ns <= from);
-    place > 0 && calls[place - 1].until_ns >= until
+    call_of(calls, until).is_some_and(|call| call.at_ns <= from)
 }
 
-/// The means of what passed a rail, by length.
-fn forecast(Passed { alone, behind, .. }: Passed) -> Option<Forecast> {
-    let mut classes: BTreeMap<u32, Vec<Passage>> = BTreeMap::new();
-    // Two classes for each doubling.
-    let class = |passage: &Passage| ((passage.0.max(1) as f64).log2() * 2.0).round() as u32;
-    for passage in alone {
-        classes.entry(class(&passage)).or_default().push(passage);
-    }
-    classes.retain(|_, list| list.len() >= FEWEST);
-    let sample = |list: Vec<Passage>| {
-        let mean = |of: fn(&Passage) -> u64| mean(&list.iter().map(of).collect::<Vec<u64>>());
-        let (len, ns) = (mean(|passage| passage.0), mean(|passage| passage.1));
-        (Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count: list.len() as u32 })
+/// The call in which a rank was then, if it had its core in it.
+fn call_of<'a>(calls: &[&'a Call], at_ns: u64) -> Option<&'a Call> {
+    let call = calls[..calls.partition_point(|call| call.at_ns <= at_ns)].last()?;
+    (call.until_ns >= at_ns && call.had_core()).then_some(*call)
+}
+
+/// The start of a rail from what found it idle, and its rate and burst from what it carried at most. The time
+/// of data that waited for a rank that computed, or had no core, tells nothing of the rail. Where all of it
+/// did, the third fastest counts, since nothing is faster than the rail.
+fn forecast(runs: &[Run], are_awaited: bool) -> Option<Rail> {
+    let short = |is_one: fn(&Arrival) -> bool| {
+        let alone = runs.iter().filter_map(|run| run.first()).filter(|first| is_one(first));
+        let mut alone: Vec<(u64, u64)> =
+            alone.map(|first| (first.len, first.at_ns - first.posted_ns)).collect();
+        alone.sort_unstable();
+        // Short ones, or whatever is shortest.
+        alone.truncate(alone.partition_point(|passage| passage.0 <= SHORT).max(FEWEST));
+        Some(alone.into_iter().map(|passage| passage.1).collect())
+            .filter(|short: &Vec<u64>| short.len() >= FEWEST)
     };
-    let mut samples: Vec<(Method, Sample)> = classes.into_values().map(sample).collect();
-    // A rail may carry a short burst faster than its rate: what is longer goes on with that of long bodies.
-    if let (Some(&(_, longest)), true) = (samples.last(), behind.len() >= FEWEST) {
-        let (bytes, ns) =
-            behind.iter().fold((0, 0), |(bytes, ns), passage| (bytes + passage.0, ns + passage.1));
-        let more = longest.len.max(LONG);
-        let ns = longest.ns + (ns as f64 / bytes as f64 * more as f64) as u64;
-        let len = longest.len + more;
-        samples.push((Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count: behind.len() as u32 }));
-    }
-    if let [(_, Sample { len, ns, count, .. })] = samples[..] {
-        // The start of the rail is known, and short messages depend on little else.
-        let (len, ns) = (len + ASSUMED, ns + ASSUMED);
-        samples.push((Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count }));
-    }
+    let start_ns = match are_awaited {
+        true => mean(&short(|first| first.is_awaited)?),
+        false => {
+            let mut all = short(|_| true)?;
+            all.sort_unstable();
+            all[FEWEST - 1]
+        }
+    };
+    let (ns_per_byte, burst) = rate_and_burst(runs, start_ns).unwrap_or((ASSUMED, 0));
+    let sample = |len: u64| {
+        let ns = start_ns + (ns_per_byte * len as f64) as u64;
+        (Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count: FEWEST as u32 })
+    };
     let provenance = Provenance { how: "a traced run".into(), ..Provenance::default() };
-    Profile::new(provenance, samples).ok().map(|profile| Forecast::new(Arc::new(profile)))
+    let profile = Profile::new(provenance, vec![sample(1), sample(LONG)]).ok()?;
+    Some(Rail { forecast: Forecast::new(Arc::new(profile)), burst })
+}
+
+/// What a byte takes on the rail, in nanoseconds, and how many bytes it carries beyond that after it was
+/// idle. A receiver that is late makes a run slower, and nothing makes it faster than the rail: of all runs,
+/// and of what receivers waited for from the beginning, those count that tell the higher rate.
+fn rate_and_burst(runs: &[Run], start_ns: u64) -> Option<(f64, u64)> {
+    let awaited = |run: &Run| run.iter().take_while(|arrival| arrival.is_awaited).copied().collect();
+    let awaited: Vec<Run> = runs.iter().map(awaited).collect();
+    let longest = |runs: &[Run]| runs.iter().map(bytes).max().unwrap_or(0);
+    // What is only begun is too short.
+    let is_known = longest(&awaited) >= longest(runs) / 4;
+    let of_awaited = if is_known { fastest(&awaited, start_ns) } else { None };
+    let of_all = fastest(runs, start_ns);
+    of_awaited.into_iter().chain(of_all).min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// The rate of these runs from the second halves of the fastest long ones, the burst from their first halves;
+/// none if few are as long as that. A single run may have been misjudged, so the third one counts.
+fn fastest(runs: &[Run], start_ns: u64) -> Option<(f64, u64)> {
+    let mut lengths: Vec<u64> = runs.iter().map(bytes).collect();
+    lengths.sort_unstable_by_key(|&len| Reverse(len));
+    let longest = *lengths.get(FEWEST - 1).filter(|&&len| len >= LEAST)?;
+    let fastest_to = |least: u64| {
+        let mut times: Vec<(u64, u64)> = runs.iter().filter_map(|run| until(run, least, start_ns)).collect();
+        times.sort_unstable();
+        times.get(FEWEST - 1).copied()
+    };
+    let (ns, bytes) = fastest_to(longest - longest / 8)?;
+    let (half_ns, half) = fastest_to(longest / 2)?;
+    if bytes < half + LEAST || ns <= half_ns {
+        return (ns > 0).then(|| (ns as f64 / bytes as f64, 0));
+    }
+    let ns_per_byte = (ns - half_ns) as f64 / (bytes - half) as f64;
+    let carried = half_ns as f64 / ns_per_byte;
+    Some((ns_per_byte, half.saturating_sub(carried as u64)))
+}
+
+/// When so many bytes of a run had arrived, less what the first one takes to start, and how many they were.
+fn until(run: &Run, least: u64, start_ns: u64) -> Option<(u64, u64)> {
+    let mut sum = 0;
+    let last = run.iter().find(|arrival| {
+        sum += arrival.len;
+        sum >= least
+    });
+    last.map(|last| (last.at_ns.saturating_sub(run[0].posted_ns + start_ns), sum))
 }
 
 /// What a call takes before the first of its packets leaves, and after the last of what it waits for has
 /// come.
-pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
+pub(super) fn call_times(
+    ranks: &[Records],
+    calls: &[Vec<&Call>],
+    runs: &Runs,
+    rails: &[(String, Rail)],
+) -> CallTimes {
     let (mut enters, mut posts, mut leaves, mut keeps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (rank, calls) in ranks.iter().zip(calls) {
         for call in calls {
             let state = State::of(&call.call);
-            if !matches!(state, State::Sending | State::Waiting | State::Synchronizing) {
+            let is_one = matches!(state, State::Sending | State::Waiting | State::Synchronizing);
+            if !is_one || !call.had_core() {
                 continue;
             }
             let first = rank.list.partition_point(|record| record.at_ns < call.at_ns);
@@ -144,10 +228,14 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
                 let of = |record: &Record| (record.peer, record.rail.clone(), record.number);
                 let is_it = |record: &&Record| record.what == What::Sent && of(record) == of(posted);
                 // A blocking send ends with it; other calls look for it between other things.
-                let sent = within().find(is_it).filter(|_| state == State::Sending);
-                posts.extend(sent.map(|sent| sent.at_ns.saturating_sub(posted.at_ns)));
+                if state == State::Sending {
+                    let until_ns = within().find(is_it).map_or(call.until_ns, |sent| sent.at_ns);
+                    posts.push((posted.len, until_ns.saturating_sub(posted.at_ns)));
+                }
             }
-            if let Some(last) = within().filter(|record| is_arrival(record)).last() {
+            if let Some(last) =
+                within().filter(|record| is_arrival(record)).last().filter(|_| state != State::Sending)
+            {
                 leaves.push(call.until_ns - last.at_ns);
             }
             if state == State::Sending && within().any(|record| record.what == What::PostChunk) {
@@ -163,13 +251,31 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
         few if few < FEWEST || few * 2 < with_bodies => 0,
         _ => mean(&keeps).max(1),
     };
+    let body_ps = mean(&bodies);
     CallTimes {
-        body_ps: mean(&bodies),
+        body_ps,
         enter_ns: mean(&enters),
-        post_ns: mean(&posts),
+        post_ns: shortest(posts),
+        read_ps: read_ps(runs, rails, body_ps),
         leave_ns: mean(&leaves),
         keep_ps,
     }
+}
+
+fn mean(list: &[u64]) -> u64 {
+    list.iter().sum::<u64>() / (list.len() as u64).max(1)
+}
+
+fn median(mut list: Vec<u64>) -> u64 {
+    list.sort_unstable();
+    list.get(list.len() / 2).copied().unwrap_or(0)
+}
+
+/// What posting takes besides its bytes: that of the shorter half.
+fn shortest(mut posts: Vec<(u64, u64)>) -> u64 {
+    posts.sort_unstable();
+    posts.truncate(posts.len().div_ceil(2));
+    median(posts.into_iter().map(|(_, ns)| ns).collect())
 }
 
 /// The time of a blocking send for each byte after its rails had taken all of it, if it ended without news of
@@ -232,14 +338,27 @@ fn body_ps(rank: &Records, calls: &[&Call]) -> Vec<u64> {
     rank.list.windows(2).filter_map(took).collect()
 }
 
-/// The mean of all but the slowest 15 %: there the core had another program for a turn. Over 43 runs on two
-/// cores with other work (load 8 to 12), with 15 % left out the time in MPI is off by 24 % in the median,
-/// with 7 % left out too, and with half of them (the median) by 34 % on two hosts.
-fn mean(list: &[u64]) -> u64 {
-    let mut list = list.to_vec();
-    list.sort_unstable();
-    list.truncate((list.len() * 85 / 100).max(1));
-    list.iter().sum::<u64>() / (list.len() as u64).max(1)
+/// Of eager data and of bodies, what the core of a receiver takes for each byte that it reads, in
+/// picoseconds: of what had come before the receiver began with it. Where nothing had, as much as posting
+/// takes.
+pub(super) fn read_ps(runs: &Runs, rails: &[(String, Rail)], otherwise: u64) -> [u64; 2] {
+    let mut took: [Vec<u64>; 2] = Default::default();
+    for (name, rail) in rails {
+        let start_ns = rail.forecast.eager_ns(1);
+        for run in runs.get(name).into_iter().flatten() {
+            let mut sum = 0;
+            for arrival in run {
+                sum += arrival.len;
+                let came_ns =
+                    run[0].posted_ns + start_ns + rail.forecast.busy_ns(sum.saturating_sub(rail.burst));
+                let Some(since) = arrival.since.filter(|since| *since >= came_ns) else { continue };
+                if arrival.len >= COPIED {
+                    took[usize::from(arrival.is_body)].push((arrival.at_ns - since) * 1000 / arrival.len);
+                }
+            }
+        }
+    }
+    took.map(|took| if took.len() < FEWEST { otherwise } else { median(took) })
 }
 
 #[cfg(test)]
@@ -254,8 +373,59 @@ mod tests {
 
     #[test]
     fn a_rail_of_which_one_length_is_known_has_a_start_and_an_assumed_rate() {
-        assert!(forecast(Passed { alone: vec![(48, 20_000); 2], ..Passed::default() }).is_none());
-        let known = forecast(Passed { alone: vec![(48, 20_000); 3], ..Passed::default() }).expect("a start");
-        assert_eq!((known.eager_ns(48), known.eager_ns(10_048)), (20_000, 30_000));
+        let run = vec![Arrival {
+            len: 48,
+            posted_ns: 0,
+            at_ns: 20_000,
+            is_awaited: true,
+            since: None,
+            is_body: false,
+        }];
+        assert!(forecast(&vec![run.clone(); 2], true).is_none());
+        let Rail { forecast: known, burst } = forecast(&vec![run; 3], true).expect("a start");
+        assert_eq!(burst, 0);
+        assert!(known.eager_ns(10_048).abs_diff(30_000) < 100);
+    }
+
+    /// Five pieces of 100 KB on a rail with 2 ns for a byte, a start of 10 us and a burst of 100 KB; the
+    /// receiver computes for some time before it reads the last two.
+    fn run(late_ns: u64) -> Run {
+        let piece = |number: u64| Arrival {
+            len: 100_000,
+            posted_ns: 0,
+            at_ns: 10_000 + number * 200_000 + if number < 3 { 0 } else { late_ns },
+            is_awaited: number < 3,
+            since: None,
+            is_body: true,
+        };
+        (0..5).map(piece).collect()
+    }
+
+    #[test]
+    fn the_fastest_runs_tell_rate_and_burst_and_late_receivers_do_not() {
+        let late: Vec<Run> = vec![run(3_000_000); 20];
+        let some = [late.clone(), vec![run(0); 3]].concat();
+        let (rate, burst) = rate_and_burst(&some, 10_000).unwrap();
+        assert!((rate - 2.0).abs() < 0.01 && burst.abs_diff(100_000) < 1_000, "{rate} {burst}");
+        // All of them are late: what was waited for tells.
+        let (rate, burst) = rate_and_burst(&late, 10_000).unwrap();
+        assert!((rate - 2.0).abs() < 0.01 && burst.abs_diff(100_000) < 1_000, "{rate} {burst}");
+    }
+
+    #[test]
+    fn what_lay_there_tells_how_fast_a_receiver_reads() {
+        let rail = Rail { forecast: Forecast::nominal(10_000, 500_000_000, 1), burst: 0 };
+        let read = Arrival {
+            len: 100_000,
+            posted_ns: 0,
+            at_ns: 5_020_000,
+            is_awaited: false,
+            since: Some(5_000_000),
+            is_body: true,
+        };
+        // The other one waited for the rail.
+        let waited = Arrival { at_ns: 210_000, since: Some(10_000), is_awaited: true, ..read };
+        let runs = Runs::from([("r".into(), [vec![vec![read]; 4], vec![vec![waited]; 9]].concat())]);
+        assert_eq!(read_ps(&runs, &[("r".into(), rail)], 7), [7, 200]);
     }
 }

@@ -1,14 +1,13 @@
 //! A trace as input of the model: what each rank sent, received and computed, in the order of its calls, and
 //! how long that took.
 
-use newmadeleine::engine::Forecast;
-use nmad_bench::phase::outcome::CallTimes;
+use nmad_bench::phase::outcome::{CallTimes, Rail, Turns};
 use nmad_bench::phase::pattern::{CARRIERS, Carried, Pattern, Step, Way};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use super::observed;
-use crate::trace::{Call, Job, Message, Record, Records, State, What, read};
+use crate::trace::{Call, Job, Machine, Message, Record, Records, State, What, read};
 
 /// What a trace tells the model.
 pub(super) struct Traced {
@@ -17,7 +16,7 @@ pub(super) struct Traced {
     pub(super) eager_max: Option<u64>,
     pub(super) measured: Vec<Measured>,
     /// What rails took in the run, as far as enough passed each of them.
-    pub(super) rails: Option<Vec<Forecast>>,
+    pub(super) rails: Option<Vec<Rail>>,
     /// Their names.
     pub(super) names: Vec<String>,
     pub(super) calls: CallTimes,
@@ -25,6 +24,7 @@ pub(super) struct Traced {
     pub(super) swallows: u64,
     /// Receivers say that a receive is posted.
     pub(super) invites: bool,
+    pub(super) turns: Turns,
 }
 
 /// The times of a rank, in nanoseconds.
@@ -65,14 +65,28 @@ pub(super) fn traced(path: &Path) -> Result<Traced, String> {
     }
     let origin = ranks.iter().map(|rank| rank.calls[0].at_ns).min().unwrap_or(0);
     let main: Vec<Vec<&Call>> = ranks.iter().map(main_calls).collect();
-    let (names, rails): (Vec<String>, Vec<Forecast>) = observed::rails(&ranks, &main).into_iter().unzip();
+    let runs = observed::runs(&ranks, &main);
+    let rails = observed::rails(&runs);
+    let calls = observed::call_times(&ranks, &main, &runs, &rails);
+    let (names, rails): (Vec<String>, Vec<Rail>) = rails.into_iter().unzip();
     let rails = (!rails.is_empty()).then_some(rails);
     let scripts = Scripts::new(&ranks, &messages, &names);
-    let pattern = Pattern { ranks: (0..ranks.len()).map(|rank| scripts.steps(rank, origin)).collect() };
+    let mut cores = Cores::of(&ranks);
+    let steps = (0..ranks.len()).map(|rank| scripts.steps(rank, origin, &mut cores));
+    let pattern = Pattern { ranks: steps.collect() };
     let measured = ranks.iter().map(|rank| measured(&main_calls(rank), origin)).collect();
-    let calls = observed::call_times(&ranks, &scripts.calls);
     let (eager_max, swallows) = (eager_max(&messages), observed::swallows(&ranks));
-    Ok(Traced { pattern, eager_max, measured, rails, names, calls, swallows, invites: true })
+    Ok(Traced {
+        pattern,
+        eager_max,
+        measured,
+        rails,
+        names,
+        calls,
+        swallows,
+        invites: true,
+        turns: turns(&ranks, origin),
+    })
 }
 
 fn measured(calls: &[&Call], origin: u64) -> Measured {
@@ -129,6 +143,39 @@ fn eager_max(messages: &[Message]) -> Option<u64> {
     Some(best.1)
 }
 
+/// The cores of all machines.
+struct Cores {
+    /// Of each rank, if it may share its cores.
+    machines: Vec<Option<String>>,
+    known: Vec<(String, u32)>,
+}
+
+impl Cores {
+    fn of(ranks: &[Records]) -> Cores {
+        let name = |rank: &Records| rank.machine.as_ref().map(|machine| machine.name.clone());
+        Cores { machines: ranks.iter().map(name).collect(), known: Vec::new() }
+    }
+
+    /// A number for a core of a rank's machine.
+    fn place(&mut self, rank: usize, core: Option<u32>) -> Option<usize> {
+        let core = (self.machines[rank].clone()?, core?);
+        let place = self.known.iter().position(|known| *known == core);
+        Some(place.unwrap_or_else(|| {
+            self.known.push(core);
+            self.known.len() - 1
+        }))
+    }
+}
+
+/// How cores are shared where the ranks ran, with times from `origin` on.
+fn turns(ranks: &[Records], origin: u64) -> Turns {
+    let machine = ranks.iter().find_map(|rank| rank.machine.as_ref().filter(|machine| machine.tick_ns > 0));
+    let Some(Machine { cores, tick_ns, .. }) = machine else { return Turns::default() };
+    // The slice of Linux for so many cores, see [`Turns::default`].
+    let slice_ns = 700_000 * (1 + u64::from((*cores).clamp(1, 8).ilog2()));
+    Turns { tick_ns: *tick_ns, first_ns: tick_ns - origin % tick_ns, slice_ns }
+}
+
 /// A step of a rank, and in which of its calls it happens and when.
 type Placed = (usize, u64, Step);
 
@@ -155,11 +202,13 @@ impl<'a> Scripts<'a> {
             if state == State::Sending && leaves_ns(&ranks[from], message) > until_ns {
                 early[from].insert(call);
             }
+            let is_early = early[from].contains(&call);
             let way = message.receipt.map(|_| way(message));
+            let way = way.map(|way| if is_early && way == Way::Asks { Way::Kept } else { way });
             let step = Step::Send {
                 to,
                 len: message.len,
-                blocks: state == State::Sending && !early[from].contains(&call),
+                blocks: state == State::Sending && !is_early,
                 way,
                 carried: message.receipt.and_then(|_| carried(message, names)),
             };
@@ -179,15 +228,26 @@ impl<'a> Scripts<'a> {
     }
 
     /// The steps of a rank: between calls it computes.
-    fn steps(&self, rank: usize, origin: u64) -> Vec<Step> {
+    fn steps(&self, rank: usize, origin: u64, cores: &mut Cores) -> Vec<Step> {
         let mut steps = Vec::new();
-        let mut until = origin;
+        let (mut until, mut delayed, mut core) = (origin, None, None);
+        let ran_ns = |wall_ns: u64, delays: Option<[u64; 2]>| {
+            wall_ns - delays.map_or(0, |[from, until]| until.saturating_sub(from).min(wall_ns))
+        };
         let mut placed = self.placed[rank].iter().peekable();
         for (place, call) in self.calls[rank].iter().enumerate() {
             if call.at_ns > until {
-                steps.push(Step::Compute(call.at_ns - until));
+                let delays = call.delayed_ns.zip(delayed).map(|([now, _], before)| [before, now]);
+                steps.push(Step::Compute(ran_ns(call.at_ns - until, delays)));
             }
-            until = call.until_ns;
+            (until, delayed) = (call.until_ns, call.delayed_ns.map(|[_, until]| until));
+            let wall_ns = call.until_ns.saturating_sub(call.at_ns);
+            let took_ns = ran_ns(wall_ns, call.delayed_ns);
+            let place_of = cores.place(rank, call.core.filter(|_| call.delayed_ns.is_some()));
+            if place_of.is_some() && place_of != core {
+                core = place_of;
+                steps.extend(core.map(Step::On));
+            }
             let state = State::of(&call.call);
             while let Some((_, _, step)) = placed.next_if(|(at, ..)| *at == place) {
                 steps.push(*step);
@@ -200,10 +260,10 @@ impl<'a> Scripts<'a> {
                 State::Waiting | State::Synchronizing => steps.push(Step::Wait),
                 // They return in any case.
                 State::Testing | State::Beginning => {
-                    steps.push(Step::Call(call.until_ns.saturating_sub(call.at_ns)));
+                    steps.push(Step::Call(took_ns));
                 }
                 State::Sending if self.early[rank].contains(&place) => {
-                    steps.push(Step::Call(call.until_ns.saturating_sub(call.at_ns)));
+                    steps.push(Step::Call(took_ns));
                 }
                 _ => {}
             }

@@ -101,3 +101,30 @@ fn the_limit_is_the_length_with_the_fewest_exceptions() {
     assert_eq!(eager_max(&list[2..3]), Some(199));
     assert_eq!(eager_max(&[]), None);
 }
+
+#[test]
+fn calculation_on_a_shared_core_is_the_time_with_the_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = |at: u64, name: &str, until: u64, delays: [u64; 2]| {
+        format!(
+            "{{\"at_ns\":{at},\"call\":\"{name}\",\"until_ns\":{until},\"core\":3,\"delayed_ns\":{delays:?},\
+             \"thread\":0}}\n"
+        )
+    };
+    for rank in 0..2 {
+        let head = format!(
+            "{{\"trace\":2,\"rank\":{rank},\"size\":2,\"machine\":\"m\",\"cores\":4,\"tick_ns\":1000000}}\n"
+        );
+        let lines =
+            [call(0, "MPI_Test", 3_000, [0, 1_000]), call(50_000, "MPI_Test", 51_000, [21_000, 21_000])];
+        let text = head + &lines.concat() + "{\"end\":2,\"dropped\":0}\n";
+        std::fs::write(folder.path().join(format!("trace.{rank}")), text).unwrap();
+    }
+    let Traced { pattern, turns, .. } = traced(folder.path()).unwrap();
+    assert_eq!(
+        pattern.ranks[1][..4],
+        [Step::On(0), Step::Call(2_000), Step::Compute(27_000), Step::Call(1_000)]
+    );
+    // Three doublings, at most, of 0.7 ms: four cores.
+    assert_eq!((turns.tick_ns, turns.slice_ns), (1_000_000, 2_100_000));
+}

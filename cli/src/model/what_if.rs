@@ -1,7 +1,7 @@
 //! `--what-if`: changes of the setting.
 
 use newmadeleine::engine::Forecast;
-use nmad_bench::phase::outcome::Setting;
+use nmad_bench::phase::outcome::{Rail, Setting};
 use nmad_testbed::Rate;
 use std::fmt;
 use std::str::FromStr;
@@ -56,7 +56,9 @@ impl WhatIf {
         for change in &self.changes {
             match change {
                 Change::Eager(len) => (setting.eager_max, setting.as_traced) = (*len, false),
-                Change::Rails(rates) => setting.rails = nominal(rates, latency_us)?,
+                Change::Rails(rates) => {
+                    setting.rails = nominal(rates, latency_us)?.into_iter().map(Rail::from).collect();
+                }
                 Change::Fragments(len) => setting.fragment = Some(*len),
                 Change::ParallelSend => setting.parallel = true,
             }

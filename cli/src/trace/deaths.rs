@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn call(name: &str, at_ns: u64, until_ns: u64, from: Option<u32>) -> Call {
-        Call { at_ns, call: name.into(), until_ns, from, thread: 0 }
+        Call { at_ns, call: name.into(), until_ns, from, thread: 0, core: None, delayed_ns: None }
     }
 
     fn rank(rank: u32, found_ns: u64, how: &str, shrink_ns: Option<u64>) -> Records {

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 pub(crate) use bars::bars;
 pub(crate) use links::Links;
 pub(crate) use messages::{Message, align};
-pub(crate) use records::{Call, Record, Records, What};
+pub(crate) use records::{Call, Machine, Record, Records, What};
 pub(crate) use states::State;
 
 use crate::output::{FAILED, complain, say, say_line, tell_user};

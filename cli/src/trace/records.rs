@@ -64,9 +64,30 @@ pub(crate) struct Call {
     /// The rank that it receives from.
     pub(crate) from: Option<u32>,
     pub(crate) thread: u32,
+    /// Where ranks may share cores: the core at its end, and for how long its thread had been ready without a
+    /// core at begin and end.
+    pub(crate) core: Option<u32>,
+    pub(crate) delayed_ns: Option<[u64; 2]>,
+}
+
+/// The machine of a rank that may share its cores with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Machine {
+    /// The machine since its start.
+    pub(crate) name: String,
+    /// Cores that the rank may use.
+    pub(crate) cores: usize,
+    /// How often the system looks whether another thread should have a core.
+    pub(crate) tick_ns: u64,
 }
 
 impl Call {
+    /// Whether its thread had a core nearly all the time, as far as that is known.
+    pub(crate) fn had_core(&self) -> bool {
+        let delayed_ns = self.delayed_ns.map_or(0, |[from, until]| until.saturating_sub(from));
+        delayed_ns * 10 <= self.until_ns.saturating_sub(self.at_ns)
+    }
+
     /// The function without prefix, and without the ending that large counts have: `Send` for `MPI_Send_c`.
     pub(crate) fn function(&self) -> &str {
         function(&self.call)
@@ -132,6 +153,11 @@ enum Line {
         command: String,
         #[serde(default)]
         began: Option<u64>,
+        machine: Option<String>,
+        #[serde(default)]
+        cores: usize,
+        #[serde(default)]
+        tick_ns: u64,
     },
     End {
         end: u64,
@@ -149,6 +175,8 @@ pub(crate) struct Records {
     pub(crate) command: String,
     /// When the session was opened (UTC); empty in traces of older versions.
     pub(crate) date: String,
+    /// None: its cores are its own, or an older version wrote the trace.
+    pub(crate) machine: Option<Machine>,
     pub(crate) list: Vec<Record>,
     pub(crate) calls: Vec<Call>,
     pub(crate) receipts: Vec<Receipt>,
@@ -183,6 +211,7 @@ impl Records {
             rank,
             command: String::new(),
             date: String::new(),
+            machine: None,
             list: Vec::new(),
             calls: Vec::new(),
             receipts: Vec::new(),
@@ -198,7 +227,8 @@ impl Records {
                 Ok(Line::Call(call)) => all.calls.push(call),
                 Ok(Line::Access(access)) => all.accesses.push(access),
                 Ok(Line::Message(receipt)) => all.receipts.push(receipt),
-                Ok(Line::Head { trace: FORM, rank, command, began }) => {
+                Ok(Line::Head { trace: FORM, rank, command, began, machine, cores, tick_ns }) => {
+                    all.machine = machine.map(|name| Machine { name, cores, tick_ns });
                     let date = began.map(|seconds| stamp::text(Duration::from_secs(seconds)));
                     (all.rank, all.command, all.date) = (rank, command, date.unwrap_or_default());
                     has_head = true;

@@ -64,8 +64,11 @@ pub fn settle_files() {
 /// An access of one process to a file begins: no other process is told anything.
 #[cold]
 pub fn access_begins() {
-    let Some(now) = open().and_then(|world| world.session().trace_now()) else { return };
     let (depth, began) = BEGAN.get();
+    let session = open().map(World::session);
+    let now =
+        session.and_then(|session| if depth == 0 { session.trace_begins() } else { session.trace_now() });
+    let Some(now) = now else { return };
     BEGAN.set((depth + 1, if depth == 0 { now } else { began }));
 }
 

@@ -4,6 +4,7 @@
 //! there. Once the header of a chunk is known, the rest of it is read directly into user memory, and the
 //! same call reads the bytes behind it into the scratch buffer, where they stay until the next poll.
 
+use super::PACKET;
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream, is_packet};
 use super::sys;
@@ -16,10 +17,11 @@ use std::fmt;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-/// Bytes that one read takes into the scratch buffer: the usual size of the kernel's pieces. Reading the
-/// header of a chunk alone would save a copy of the data behind it, but acknowledges a piece that is half
-/// read while its sender is busy with the next one (measured: 1.3 us for each message).
-pub const AHEAD: usize = 64 << 10;
+/// Bytes that one read takes into the scratch buffer: the longest packet, whose beginning would otherwise be
+/// copied before the rest is read. Reading the header of a chunk alone would save a copy of the data behind
+/// it, but acknowledges a piece of the kernel (64 KiB) that is half read while its sender is busy with the
+/// next one (measured: 1.3 us for each message).
+pub const AHEAD: usize = PACKET;
 /// While the peer is faster than this side, limits how many bytes behind a chunk or long packet one read
 /// takes: its length divided by this. Those bytes must be copied, and in that state our copies are the
 /// bottleneck.

@@ -4,7 +4,7 @@ use super::staging::NOMINAL;
 use std::ops::{Deref, DerefMut, Range};
 
 /// Size of the buffer: bytes that one read without a known destination takes.
-const LEN: usize = 64 << 10;
+const LEN: usize = super::PACKET;
 /// Spare buffers kept for the next pushed chunks.
 const SPARE: usize = 4;
 

@@ -5,10 +5,11 @@ use crate::config::Config;
 use crate::engine::fixed::Fixed;
 use crate::engine::peer::{Peer, view, view_of_any};
 use crate::engine::way::{Lane, PushLimits, Way};
+use crate::packet::RailId;
 use crate::profile::forecast::Forecast;
 use crate::profile::sample::Pair;
 use crate::profile::threshold::UNEXPECTED_MAX;
-use crate::schedule::strategy::{RailView, Shares};
+use crate::schedule::strategy::{RailView, Shares, Strategy};
 use crate::schedule::wire;
 use crate::transfer::driver::{Limits, Reads};
 use crate::transfer::link::{Link, State};
@@ -203,11 +204,29 @@ impl Peer {
     /// Returns the index of the link for a message of `len` bytes that is alone in the window. `None`: the
     /// strategy has to see the message.
     pub(crate) fn choose(&self, rails: &[Rail], now: Instant, len: u64) -> Option<usize> {
+        self.choose_by(rails, now, |strategy, views| strategy.lone(now, len, views))
+    }
+
+    /// Returns the index of the link that alone carries a message of `len` bytes before its late receiver is
+    /// expected to look for it.
+    #[cold]
+    pub(crate) fn choose_in_time(&self, rails: &[Rail], now: Instant, len: u64) -> Option<usize> {
+        let looks_at = self.lateness.looks_at(now);
+        self.choose_by(rails, now, |strategy, views| strategy.alone(now, len, views, looks_at))
+    }
+
+    #[inline(always)]
+    fn choose_by(
+        &self,
+        rails: &[Rail],
+        now: Instant,
+        choose: impl FnOnce(&dyn Strategy, &[RailView]) -> Option<RailId>,
+    ) -> Option<usize> {
         let mut open = self.used().filter(|(_, link)| link.is_up());
         let view = |link| view_of_any(now, link, rails, &self.way);
         let mut views = [view(open.next()?.1); MAX_RAILS];
         let further = views[1..].iter_mut().zip(open).map(|(place, (_, link))| *place = view(link)).count();
-        let rail = self.strategies.usual.lone(now, len, &views[..=further])?;
+        let rail = choose(&*self.strategies.usual, &views[..=further])?;
         self.links.iter().position(|link| link.rail == rail)
     }
 }

@@ -58,7 +58,7 @@ impl Peer {
     }
 
     /// Whether a message would wait for its receiver longer than eager data costs, and no probe is due.
-    fn waits_longer(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn waits_longer(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
         self.fixed.eager_max.is_none() && self.lateness.prefers_eager(invited, cost_ns)
     }
 
@@ -155,6 +155,7 @@ impl Engine {
             // On a reliable rail the message is complete when it was sent: there is no second wait.
             false => {
                 peer.lateness.measured(Some(wait_ns), 0);
+                peer.lateness.used_rendezvous();
                 self.note_waited(now, from, len, wait_ns);
             }
         }

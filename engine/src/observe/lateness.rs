@@ -1,7 +1,7 @@
 //! Measurements of how long large messages to a peer wait for its receives ([`crate::observe::late`]), and
 //! the schedule of probes.
 
-use crate::clock::Instant;
+use crate::clock::{Duration, Instant};
 use crate::profile::estimate::mean::Weight;
 
 /// Eager messages between two probes, at first and at most. A receiver that has become timely is detected
@@ -53,6 +53,12 @@ impl Lateness {
     /// Returns the expected wait of the next large message; `invited`: its receive is known to be posted.
     pub(crate) fn wait_ns(&self, invited: bool) -> u64 {
         if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
+    }
+
+    /// Returns when the receiver is expected to look for a message that is sent now: after the wait for an
+    /// answer, or for the report of the end where no answer was awaited.
+    pub(crate) fn looks_at(&self, now: Instant) -> Instant {
+        now + Duration::from_ns(self.answer_ns.max(self.end_ns))
     }
 
     /// Whether the next message uses rendezvous in any case, because enough were sent eagerly.

@@ -91,11 +91,35 @@ impl Peer {
         learning.is_some_and(|learning| asks || !learning.learned.is_trusted())
     }
 
-    /// Whether a large message uses rendezvous because the single rail is timed and seems slower than
-    /// measured: the answer shows whether the receiver polls; only then the time is the rail's.
-    pub(crate) fn doubts_rail(&self, hints: Hints) -> bool {
+    /// Whether the single rail is timed and seems slower than measured.
+    fn seems_slow(&self, hints: Hints) -> bool {
         let learning = || self.lone().and_then(|(_, link)| link.learning.as_deref());
         self.times_large(hints) && learning().is_some_and(|learning| learning.learned.seems_slow())
+    }
+
+    /// Whether a large message uses rendezvous because the rail seems slow: the answer shows whether the
+    /// receiver polls; only then the time is the rail's.
+    pub(crate) fn doubts_rail(&self, len: u64, hints: Hints) -> bool {
+        self.seems_slow(hints) && !self.answers_late(len)
+    }
+
+    /// Whether the receiver is known to be late, and no probe is due: its answers would not show how long the
+    /// rail takes, and each message that asks would wait for one.
+    fn answers_late(&self, len: u64) -> bool {
+        self.waits_longer(false, || self.copies_ns(len))
+    }
+
+    /// Whether a large message over the single rail would ask a receiver that is not late, so that the rail
+    /// is timed.
+    pub(crate) fn asks_for_time(&self, len: u64) -> bool {
+        if !self.learning.is_active || self.way.keeps {
+            return false;
+        }
+        let learned = self.lone().and_then(|(_, link)| Some(&link.learning.as_deref()?.learned));
+        learned.is_some_and(|learned| match learned.is_trusted() {
+            true => learned.wants(Way::Body, len),
+            false => learned.seems_slow(),
+        })
     }
 
     /// Returns the factor by which the other rails are slower than by their profiles, which is caused by
@@ -152,7 +176,7 @@ impl Peer {
         };
         let gathers = rails[fastest.index()].limits.gather > 0;
         let is_fixed = len <= longest && self.fixed.eager_max.is_some();
-        let asks = self.way.push.is_some() && len > limit;
+        let asks = self.way.push.is_some() && len > limit && !self.answers_late(len);
         let link = self.link_mut(fastest).filter(|link| link.is_up())?;
         let learned = &mut link.learning.as_mut()?.learned;
         if learned.is_trusted() {

@@ -176,6 +176,9 @@ impl Engine {
             && sent == Sent::Done
             && let Some(peer) = self.peers.get_mut(to.0)
         {
+            if data.len() >= peer.way.at_once_below {
+                peer.note_eager(data.len(), Hints::default());
+            }
             let mut packet = self.buffers.pop().unwrap_or_default();
             packet.in_place.clear();
             packet.bytes.clear();

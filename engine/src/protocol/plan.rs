@@ -196,11 +196,14 @@ impl Peer {
     fn over_one_of_several(
         &self,
         (rails, others): (&[Rail], &OtherCores),
-        Wanted { len, caller, .. }: Wanted,
+        wanted: Wanted,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<(Plan, Instant)> {
-        let is_short = self.way.has_several && len < self.way.at_once_below;
-        if caller == Caller::GoesOn || !is_short || !self.can_spend(len) {
+        let Wanted { len, caller, .. } = wanted;
+        if len >= self.way.at_once_below {
+            return self.over_one_in_time((rails, others), wanted, clock);
+        }
+        if caller == Caller::GoesOn || !self.way.has_several || !self.can_spend(len) {
             return None;
         }
         // Other cores may post a part of it, over rails that are idle by now.
@@ -209,12 +212,35 @@ impl Peer {
             return None;
         }
         let now = clock();
-        let place = self.choose(rails, now, len)?;
+        Some((self.plan_over(rails, self.choose(rails, now, len)?)?, now))
+    }
+
+    /// Returns the plan of a message above the eager limit that does not ask its receiver since that is late,
+    /// and which one of several rails carries in a packet in time.
+    #[cold]
+    #[inline(never)]
+    fn over_one_in_time(
+        &self,
+        (rails, others): (&[Rail], &OtherCores),
+        Wanted { len, caller, .. }: Wanted,
+        clock: &mut dyn FnMut() -> Instant,
+    ) -> Option<(Plan, Instant)> {
+        let may = caller != Caller::GoesOn && self.way.has_several && self.way.at_once_below > 0;
+        let fits = len <= self.longest_eager() as u64 && len < others.shortest(&self.way);
+        if !may || !fits || !self.can_spend(len) || !self.is_better_eager(len, false) {
+            return None;
+        }
+        let now = clock();
+        Some((self.plan_over(rails, self.choose_in_time(rails, now, len)?)?, now))
+    }
+
+    /// Returns the plan of an eager message over the link at this index, if the link takes it now.
+    #[inline(always)]
+    fn plan_over(&self, rails: &[Rail], place: usize) -> Option<Plan> {
         let link = &self.links[place];
         let at = &rails[link.rail.index()];
         let is_ready = link.rx.beyond() == 0 && at.prepared.is_none() && link.accepts(at.limits.depth);
-        let plan = Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 };
-        is_ready.then_some((plan, now))
+        is_ready.then_some(Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 })
     }
 
     /// Whether there is credit for an eager message, and no new limit to send to the peer.

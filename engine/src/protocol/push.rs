@@ -52,7 +52,7 @@ pub(crate) struct Push {
 
 fn fits(message: &Message, peer: &Peer) -> bool {
     let may = message.hints.probe != Some(Method::Rendezvous) && !message.is_invited;
-    may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_rail(message.hints)
+    may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_rail(message.len, message.hints)
 }
 
 fn cost(message: &Message, peer: &Peer) -> u64 {
@@ -96,6 +96,11 @@ impl Peer {
         self.is_one_push(len, chunk) && has_credit && !self.credit.owes_limit()
     }
 
+    /// Whether a message that is pushed as a chunk would ask a receiver that is not late.
+    fn might_ask(&self, len: u64) -> bool {
+        self.is_readable(len) || self.asks_for_time(len)
+    }
+
     /// Whether a part of a message would be pushed.
     fn pushes_part(&self, len: u64, chunk: u64) -> bool {
         let part = |most: u64| AHEAD.min(most).min(len);
@@ -114,7 +119,7 @@ impl Engine {
             peer.lateness.sent_eagerly();
             return envelope.len;
         }
-        if peer.is_readable(envelope.len) {
+        if peer.might_ask(envelope.len) {
             peer.lateness.sent_eagerly();
         }
         // The rest is sent by rendezvous.
@@ -139,7 +144,7 @@ impl Engine {
             return Submitted::Request(request);
         };
         peer.flows.requested += 1;
-        if len > config.chunk || peer.is_readable(len) {
+        if len > config.chunk || peer.might_ask(len) {
             peer.lateness.sent_eagerly();
         }
         let link = &mut peer.links[usize::from(leaving.plan.place)];

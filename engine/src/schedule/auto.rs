@@ -7,7 +7,9 @@
 //! second packet costs more than it saves, all messages share one. Rails share the core that posts, so
 //! after a packet on one of them all wait for a moment to aggregate ([`Strategy::gathers`]). The peer's
 //! threshold decides which messages are small. Large bodies are split with equal finish time, as in
-//! `split`, unless a single rail was observed to be faster ([`super::together`]).
+//! `split`, unless a single rail was observed to be faster ([`super::together`]). A message to a late
+//! receiver that fits into a packet is not split if one rail delivers it before the receiver is expected to
+//! look: its sender then spends the least time in calls.
 
 use super::builder::PacketBuilder;
 use super::split::{Bodies, equal_finish};
@@ -64,8 +66,13 @@ impl Strategy for Auto {
         if shares.len() < 2 || !self.together.prefers_alone(len, Duration::from_ns(finish_ns)) {
             return Shares::Fixed(shares);
         }
-        let finish_ns = |view: &&RailView| view.idle_at.since(now).as_ns() + view.forecast.body_ns(len);
-        Shares::of(rails.iter().min_by_key(finish_ns).map(|view| (view.rail, len)))
+        Shares::of(ends_first(now, len, rails).map(|(rail, _)| (rail, len)))
+    }
+
+    fn alone(&self, now: Instant, len: u64, rails: &[RailView], until: Instant) -> Option<RailId> {
+        ends_first(now, len, rails)
+            .filter(|&(_, ns)| now + Duration::from_ns(ns) <= until)
+            .map(|(rail, _)| rail)
     }
 
     fn carried(&mut self, len: u64, rails: usize, took: Duration) {
@@ -83,6 +90,12 @@ impl Strategy for Auto {
     fn parts_eager(&self) -> bool {
         true
     }
+}
+
+/// Returns the rail that alone would carry a body first, and the nanoseconds until then.
+fn ends_first(now: Instant, len: u64, rails: &[RailView]) -> Option<(RailId, u64)> {
+    let end = |view: &RailView| (view.rail, view.idle_at.since(now).as_ns() + view.forecast.body_ns(len));
+    rails.iter().map(end).min_by_key(|&(_, ns)| ns)
 }
 
 fn all_if(condition: bool) -> u64 {
@@ -206,6 +219,26 @@ mod tests {
         assert!(halves[0].abs_diff(halves[1]) <= 4, "{halves:?}");
         let unequal = taken(&[400, 100], 100, 1_000);
         assert!((75..=85).contains(&unequal[0]), "{unequal:?}");
+    }
+
+    #[test]
+    fn one_rail_is_enough_if_it_ends_in_time() {
+        let (forecasts, now) = (forecasts(&[100, 400]), Instant::from_ns(1_000_000));
+        let view = |index: usize| RailView {
+            rail: RailId(index as u8),
+            wire: RailId(index as u8),
+            idle_at: now,
+            bandwidth: 0,
+            latency_ns: 0,
+            primary: index == 0,
+            fastest: index == 0,
+            forecast: &forecasts[index],
+            rivals: &[],
+        };
+        let views = [view(0), view(1)];
+        let alone = |ns| Auto::default().alone(now, 40_000, &views, now + Duration::from_ns(ns));
+        assert_eq!(alone(90_000), None);
+        assert_eq!(alone(110_000), Some(RailId(1)));
     }
 
     #[test]

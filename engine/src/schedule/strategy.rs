@@ -208,6 +208,14 @@ pub trait Strategy: Send {
     /// Splits a body of `len` bytes over `rails`, the open rails to the peer (at least one).
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares;
 
+    /// As [`Strategy::lone`], for a message above the eager limit that fits into a packet and whose receiver
+    /// is late: the rail that delivers it before `until`, when the receiver is expected to look for it.
+    /// `None`: the message is split ([`Strategy::split`]).
+    fn alone(&self, now: Instant, len: u64, rails: &[RailView], until: Instant) -> Option<RailId> {
+        let _ = (now, len, rails, until);
+        None
+    }
+
     /// Reports that a body that [`Strategy::split`] has split over `rails` rails was carried in this time.
     fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let _ = (len, rails, took);

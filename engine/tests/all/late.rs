@@ -71,6 +71,28 @@ fn a_message_to_a_computing_receiver_is_sent_before_it_polls() {
     assert_eq!(left, 10);
 }
 
+/// What fits into a packet leaves with one call, over a rail that delivers it in time; a strategy that splits
+/// every message splits this one, too.
+#[test]
+fn a_message_that_fits_into_a_packet_is_not_split_if_its_receiver_is_late() {
+    for (strategy, alone) in [("auto", Some(RailId(0))), ("split", None)] {
+        let limits = Limits { packet: 64 << 10, ..rail() };
+        let config = Config { strategy: strategy.into(), ..config() };
+        let mut net = Net::met(&[limits, limits], config);
+        let plan = |net: &Net, len: u64| {
+            let (to, now) = ((PeerId(1), Context(0), Tag(1)), Instant::from_ns(net.now));
+            let engine = &net.hosts[0].engine;
+            engine.inspect().plan(to, len, Hints::default(), Caller::Waits, now).expect("it is there")
+        };
+        assert_eq!(plan(&net, 40_000).protocol, Protocol::Rendezvous);
+        overlapped(&mut net, LEN, 1);
+        let now = plan(&net, 40_000);
+        let expected = if alone.is_some() { Protocol::Eager } else { Protocol::EagerParts };
+        assert_eq!((now.protocol, now.rail), (expected, alone), "{strategy}");
+        assert_eq!(plan(&net, LEN as u64).protocol, Protocol::EagerParts, "it is longer than a packet");
+    }
+}
+
 /// On a busy machine a waiting receiver may get its core late. Its answers say that it was waiting, so the
 /// sender does not treat it as a receiver that computes.
 #[test]
@@ -249,4 +271,13 @@ fn a_flood_falls_back_to_rendezvous_within_the_budget_and_recovers() {
     }
     assert_eq!((kept(&net), net.hosts[0].engine.inspect().pending(), said(&net)), (0, 0, 1));
     assert_eq!(protocol(&net, LEN), Protocol::EagerParts, "there is credit again");
+}
+
+/// A profile that was measured is checked by messages that ask, as long as their answers show anything.
+#[test]
+fn a_rail_is_not_timed_by_asking_a_late_receiver() {
+    let mut net = pushing(Config { adapts: true, ..config() });
+    net.hosts[0].engine.setup().set_profile(RailId(0), None, profile());
+    let asked = (1..150).filter(|&seed| !overlapped(&mut net, 40_000, seed)).count();
+    assert!(asked < 8, "{asked} of them asked");
 }

@@ -143,7 +143,7 @@ impl Model<'_> {
         }
     }
 
-    /// A rank has this to do, for which it needs its core.
+    /// A rank begins work that takes its core so many nanoseconds.
     pub(super) fn work(&mut self, now: u64, rank: usize, ns: u64) {
         self.ranks[rank].work.left_ns = ns;
         if self.wants(now, rank) {
@@ -167,7 +167,7 @@ impl Model<'_> {
         }
     }
 
-    /// Whether what a rank had to do in this turn is done.
+    /// Whether a rank ends its work in this turn, which is over then.
     pub(super) fn is_done(&mut self, rank: usize, turn: u64) -> bool {
         let work = &mut self.ranks[rank].work;
         let is_it = work.turn == turn && work.since.is_some();

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// What a rank has had of its core.
+/// How a rank has used its core.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Share {
-    /// Of its slice.
+    /// Nanoseconds of its slice that it has used.
     pub(super) used_ns: u64,
     /// It has been given the core, and has not looked at its rails since.
     pub(super) is_given: bool,
@@ -23,12 +23,12 @@ pub(super) struct Core {
     pub(super) looks_ns: u64,
 }
 
-/// What a rank has to compute, or to do in a call, before it goes on.
+/// Work of a core, calculation or a part of a call, that a rank has to do before it goes on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
     pub(super) left_ns: u64,
-    /// Since when it is at it; none: it has no core.
+    /// When it began in this turn; none: it has no core.
     pub(super) since: Option<u64>,
-    /// Counts turns: an end that was foreseen for an earlier one is none.
+    /// Number of the turn. An end that was scheduled in an earlier turn does not count.
     pub(super) turn: u64,
 }

@@ -15,7 +15,7 @@ const FEWEST: usize = 3;
 /// Longest packet that tells the start of a rail, in bytes.
 const SHORT: u64 = 256;
 
-/// Length at which a rail's rate is written down, in bytes.
+/// Length in bytes for which a profile with a rail's rate has a time.
 const LONG: u64 = 1 << 20;
 
 /// Fewest bytes that tell the rate of a rail.

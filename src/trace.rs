@@ -187,7 +187,7 @@ impl Trace {
     pub(crate) fn call(&self, name: &'static str, began: u64, from: Option<u32>) {
         let ended = self.ticks.now();
         // Not known, and not asked for, where no rank needs our cores.
-        let delays = DELAYED_NS.get().and_then(|before| Some([before, delayed_ns()?]));
+        let delays = DELAYED_NS.take().and_then(|before| Some([before, delayed_ns()?]));
         let core = delays.map(|delays| (sched_getcpu(), delays));
         let call = Call { name, ticks: [began, ended], core, from, thread: thread() };
         lock(&self.calls).push(call);

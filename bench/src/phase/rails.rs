@@ -120,7 +120,7 @@ impl<'a> Hosts<'a> {
             *until = (*until).max(left);
             sent = sent.max(left.saturating_sub(self.busy_ns(share.rail, ahead)));
         }
-        Departure { pieces: self.cut(&shares, self.setting.packet), sent }
+        Departure { pieces: self.cut(now, &shares, self.setting.packet), sent }
     }
 
     /// Sends the body of a message that has asked: rails take it from where it lies.
@@ -141,7 +141,7 @@ impl<'a> Hosts<'a> {
             share.reaches.saturating_sub(start_ns(rail)).saturating_sub(rail.busy_ns(self.setting.swallows))
         };
         let sent = shares.iter().map(left).max().unwrap_or(now).max(self.hosts[from].core_until);
-        Departure { pieces: self.cut(&shares, CHUNK), sent }
+        Departure { pieces: self.cut(now, &shares, CHUNK), sent }
     }
 
     /// When the rail of the receiver has taken a share: it takes one thing after the other.
@@ -190,15 +190,18 @@ impl<'a> Hosts<'a> {
         len * self.setting.calls.body_ps / 1000
     }
 
-    /// What a rail carries of a message in pieces of some length, each with the time when it comes.
-    fn cut(&self, shares: &[Piece], longest: u64) -> Vec<Piece> {
+    /// What a rail carries of a message in pieces of some length, each with the time when it comes. Pieces in
+    /// the burst of a rail come as soon as they can.
+    fn cut(&self, now: u64, shares: &[Piece], longest: u64) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for Piece { rail, len, reaches } in shares.iter().copied() {
             let mut offset = 0;
             while offset < len || pieces.is_empty() {
                 let piece = (len - offset).min(longest.max(1));
                 offset += piece;
-                pieces.push(Piece { rail, len: piece, reaches: reaches - self.busy_ns(rail, len - offset) });
+                let steadily = reaches.saturating_sub(self.busy_ns(rail, len - offset));
+                let reaches = steadily.max(now + start_ns(self.forecast(rail)));
+                pieces.push(Piece { rail, len: piece, reaches });
             }
         }
         pieces

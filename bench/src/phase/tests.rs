@@ -219,6 +219,15 @@ fn a_rail_that_was_idle_carries_its_burst_beyond_its_rate() {
 }
 
 #[test]
+fn no_piece_comes_before_it_is_sent() {
+    let program = |len: &str| format!("ranks 2\nrank 0: send 1 {len}\nrank 1: recv 0");
+    let mut setting = setting(1, 1_000);
+    setting.rails[0].burst = 8 << 20;
+    let short = phase(&program("100KB"), &setting).duration_ns();
+    assert!(phase(&program("4MB"), &setting).duration_ns() >= short);
+}
+
+#[test]
 fn nobody_waits_for_a_send_whose_data_is_kept() {
     let program = |way| {
         let send = Step::Send { to: 1, len: 500_000, blocks: false, way: Some(way), carried: None };

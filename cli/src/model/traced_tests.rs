@@ -125,6 +125,6 @@ fn calculation_on_a_shared_core_is_the_time_with_the_core() {
         pattern.ranks[1][..4],
         [Step::On(0), Step::Call(2_000), Step::Compute(27_000), Step::Call(1_000)]
     );
-    // Three doublings, at most, of 0.7 ms: four cores.
+    // 0.7 ms times one and the logarithm of four cores to the base of 2.
     assert_eq!((turns.tick_ns, turns.slice_ns), (1_000_000, 2_100_000));
 }

@@ -55,8 +55,8 @@ impl Lateness {
         if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
     }
 
-    /// Returns when the receiver is expected to look for a message that is sent now: after the wait for an
-    /// answer, or for the report of the end where no answer was awaited.
+    /// Returns when the receiver is expected to look for a message that is sent now: after the longer one of
+    /// the measured waits, for an answer and for the report of the end.
     pub(crate) fn looks_at(&self, now: Instant) -> Instant {
         now + Duration::from_ns(self.answer_ns.max(self.end_ns))
     }

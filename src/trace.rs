@@ -40,7 +40,7 @@ pub(crate) struct Trace {
     accesses: Mutex<Latest<FileAccess>>,
     messages: Arc<Mutex<Latest<Receipt>>>,
     rails: Vec<TraceHandle>,
-    /// Other ranks may need our cores: calls have their core, and for how long their thread had none.
+    /// Other ranks may run on our cores: each call is recorded with its core and the delay of its thread.
     shares_cores: bool,
 }
 
@@ -107,22 +107,24 @@ fn thread() -> u32 {
 }
 
 thread_local! {
-    /// How long this thread had been ready without a core when its latest call began.
-    static DELAYED_NS: Cell<Option<u64>> = const { Cell::new(None) };
-    /// The file that tells.
+    /// When the latest call of this thread began, and for how long the thread had been ready without a core
+    /// by then.
+    static DELAYED: Cell<(u64, Option<u64>)> = const { Cell::new((0, None)) };
+    /// `/proc/thread-self/schedstat` of this thread.
     static DELAYS: Option<File> = File::open("/proc/thread-self/schedstat").ok();
 }
 
-/// Returns for how long this thread has been ready without a core. Processor time would tell the same, but
-/// to read it has the system look whether the thread's turn is over. `None`: the system hides it.
+/// Returns for how long this thread has been ready without a core. The processor time of the thread would
+/// show the same, but reading it makes the scheduler check the thread's slice, which changes the run.
+/// `None`: the system hides it.
 fn delayed_ns() -> Option<u64> {
     let mut text = [0; 64];
     let read = DELAYS.try_with(|file| file.as_ref()?.read_at(&mut text, 0).ok()).ok().flatten();
     std::str::from_utf8(&text[..read?]).ok()?.split(' ').nth(1)?.parse().ok()
 }
 
-/// What tells ranks that share cores: the machine since its start, the cores of this process, and how often
-/// the system looks whether another thread should have one.
+/// The fields of the first line that ranks with shared cores write: the boot id of the machine, the number of
+/// cores that this process may use, and the period of the scheduler tick.
 fn machine() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let cores = sched_getaffinity(None).map_or(0, |mask| mask.count());
@@ -177,17 +179,22 @@ impl Trace {
 
     /// Returns the time for [`Trace::call`] at the begin of a call.
     pub(crate) fn call_begins(&self) -> u64 {
-        if self.shares_cores {
-            DELAYED_NS.set(delayed_ns());
+        if !self.shares_cores {
+            return self.ticks.now();
         }
-        self.ticks.now()
+        let delayed_ns = delayed_ns();
+        let now = self.ticks.now();
+        DELAYED.set((now, delayed_ns));
+        now
     }
 
     /// Records a call that began at `began` and ends now; `from` is the rank that it receives from.
     pub(crate) fn call(&self, name: &'static str, began: u64, from: Option<u32>) {
         let ended = self.ticks.now();
-        // Not known, and not asked for, where no rank needs our cores.
-        let delays = DELAYED_NS.take().and_then(|before| Some([before, delayed_ns()?]));
+        // None for what was not begun by [`Trace::call_begins`], and where no rank needs our cores.
+        let (of, before) = DELAYED.get();
+        let before = before.filter(|_| of == began);
+        let delays = before.and_then(|before| Some([before, delayed_ns()?]));
         let core = delays.map(|delays| (sched_getcpu(), delays));
         let call = Call { name, ticks: [began, ended], core, from, thread: thread() };
         lock(&self.calls).push(call);

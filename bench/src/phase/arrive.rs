@@ -1,4 +1,4 @@
-//! What ranks do about what comes to them: requests, answers and data.
+//! Requests, answers and data that come to ranks.
 
 use super::message::Message;
 use super::predict::{Event, Model, What};
@@ -14,7 +14,8 @@ impl Model<'_> {
                 message.missing -= 1;
                 message.is_whole = message.missing == 0;
                 message.is_there |= message.is_whole;
-                // A body goes to its place as it comes, unless its receiver is away.
+                // A body goes to its place as it comes, unless its receiver is away or a trace has the
+                // times of reading.
                 if !message.asks || is_away || self.hosts.is_traced() {
                     let read = Read { is_body: message.asks, is_late: is_away };
                     message.unread.push((Piece { rail, len, reaches: now }, read));
@@ -30,7 +31,7 @@ impl Model<'_> {
         self.look(now, number);
     }
 
-    /// What a sender does about an answer, if it does not compute.
+    /// Sends the body of a message whose answer has come, unless its sender is away.
     fn go_on(&mut self, now: u64, number: usize) {
         let Message { from, len, carried, is_granted, has_left, .. } = self.messages[number];
         if self.is_away(from) || !is_granted || has_left {
@@ -41,12 +42,13 @@ impl Model<'_> {
         self.leaves(number, &departure);
     }
 
-    /// Whether a rank does not look at its rails.
+    /// Whether a rank does not look at its rails: it computes, is in a call that does not wait, or has no
+    /// core.
     pub(super) fn is_away(&self, rank: usize) -> bool {
         self.ranks[rank].mode.is_away() || !self.has_core(rank)
     }
 
-    /// A receiver copies the data that has come, if it does not compute.
+    /// Copies the data of a message that has come, unless its receiver is away.
     fn read(&mut self, now: u64, number: usize) {
         if self.is_away(self.messages[number].to) {
             return;
@@ -57,7 +59,7 @@ impl Model<'_> {
         }
     }
 
-    /// What a receiver does about a message, if it does not compute.
+    /// Answers the request of a message, or ends its receive, unless its receiver is away.
     pub(super) fn look(&mut self, now: u64, number: usize) {
         self.read(now, number);
         let Message { to, asks, placed, is_there, is_whole, is_posted, is_answered, is_taken, .. } =

@@ -15,21 +15,22 @@ impl Model<'_> {
         self.ranks[rank].core.is_none_or(|core| self.cores[core].running == Some(rank))
     }
 
-    /// A rank runs on this core from now on; whether it has it.
-    pub(super) fn moves(&mut self, now: u64, rank: usize, core: usize) -> bool {
+    /// Assigns a rank to a core. Returns whether the rank has it now.
+    pub(super) fn set_core(&mut self, now: u64, rank: usize, core: usize) -> bool {
         if self.ranks[rank].core == Some(core) {
             return self.has_core(rank);
         }
-        self.rests(now, rank);
+        self.release_core(now, rank);
         if self.cores.len() <= core {
             self.cores.resize(core + 1, Core::default());
         }
         self.ranks[rank].core = Some(core);
-        self.wants(now, rank)
+        self.request_core(now, rank)
     }
 
-    /// A rank is ready; whether it has its core. If not, it will go on when it gets it.
-    pub(super) fn wants(&mut self, now: u64, rank: usize) -> bool {
+    /// Queues a rank that is ready for its core. Returns whether it has it now; otherwise [`Event::Turn`]
+    /// follows.
+    pub(super) fn request_core(&mut self, now: u64, rank: usize) -> bool {
         let Some(core) = self.ranks[rank].core else { return true };
         let of = &mut self.cores[core];
         match of.running {
@@ -41,19 +42,19 @@ impl Model<'_> {
             Some(_) if of.ready.contains(&rank) => return false,
             Some(_) => of.ready.push_back(rank),
         }
-        self.looks_later(now, core);
+        self.schedule_tick(now, core);
         false
     }
 
     /// Something wakes a thread on the core of a rank: the system looks whether the turn there is over.
-    pub(super) fn wakes(&mut self, now: u64, rank: usize) {
+    pub(super) fn on_wakeup(&mut self, now: u64, rank: usize) {
         if let Some(core) = self.ranks[rank].core {
             self.check_turn(now, core);
         }
     }
 
     /// The system looks at the next tick.
-    fn looks_later(&mut self, now: u64, core: usize) {
+    fn schedule_tick(&mut self, now: u64, core: usize) {
         let Turns { tick_ns, first_ns, .. } = self.setting.turns;
         let first_ns = first_ns % tick_ns;
         let next = first_ns + (now + tick_ns).saturating_sub(first_ns) / tick_ns * tick_ns;
@@ -65,50 +66,50 @@ impl Model<'_> {
     }
 
     /// A rank needs its core no longer.
-    pub(super) fn rests(&mut self, now: u64, rank: usize) {
+    pub(super) fn release_core(&mut self, now: u64, rank: usize) {
         let Some(core) = self.ranks[rank].core else { return };
         self.cores[core].ready.retain(|&ready| ready != rank);
         if self.cores[core].running == Some(rank) {
-            self.leaves_core(now, core);
+            self.end_turn(now, core);
         }
     }
 
-    /// A turn ends.
-    fn leaves_core(&mut self, now: u64, core: usize) {
+    /// Ends the turn of the rank that has a core.
+    fn end_turn(&mut self, now: u64, core: usize) {
         let of = &mut self.cores[core];
         let Some(rank) = of.running.take() else { return };
         let took_ns = now - of.since;
-        let used_ns = &mut self.ranks[rank].share.used_ns;
+        let used_ns = &mut self.ranks[rank].slice.used_ns;
         *used_ns += took_ns;
         if *used_ns >= self.setting.turns.slice_ns {
             *used_ns = 0;
         }
-        self.turn(now, core);
+        self.run_next(now, core);
     }
 
     /// The next rank that is ready gets the core.
-    fn turn(&mut self, now: u64, core: usize) {
+    fn run_next(&mut self, now: u64, core: usize) {
         let Some(rank) = self.cores[core].ready.pop_front() else { return };
         (self.cores[core].running, self.cores[core].since) = (Some(rank), now);
-        self.ranks[rank].share.is_given = true;
+        self.ranks[rank].slice.is_given = true;
         self.at(now, Event::Turn(rank));
     }
 
     /// A rank that waits has its core: it yields it when it has copied what it has.
-    pub(super) fn yields(&mut self, now: u64, rank: usize) {
-        let has_looked = !self.ranks[rank].share.is_given;
+    pub(super) fn yield_core(&mut self, now: u64, rank: usize) {
+        let has_looked = !self.ranks[rank].slice.is_given;
         if self.ranks[rank].core.is_none() || !self.has_core(rank) || !has_looked {
             return;
         }
         match self.hosts.core_until(rank) {
             until if until > now => self.at(until, Event::Rests(rank)),
-            _ => self.rests(now, rank),
+            _ => self.release_core(now, rank),
         }
     }
 
     /// A rank has got its core.
-    pub(super) fn turns_to(&mut self, now: u64, rank: usize) {
-        self.ranks[rank].share.is_given = false;
+    pub(super) fn on_core_granted(&mut self, now: u64, rank: usize) {
+        self.ranks[rank].slice.is_given = false;
         if !self.has_core(rank) {
             return;
         }
@@ -119,34 +120,34 @@ impl Model<'_> {
                 self.answer(now, rank);
                 self.consider(now, rank);
             }
-            Mode::Done => self.rests(now, rank),
+            Mode::Done => self.release_core(now, rank),
         }
     }
 
     /// The system looks at a tick whether a turn is over.
-    pub(super) fn tick(&mut self, now: u64, core: usize) {
+    pub(super) fn on_tick(&mut self, now: u64, core: usize) {
         self.check_turn(now, core);
         if !self.cores[core].ready.is_empty() {
-            self.looks_later(now, core);
+            self.schedule_tick(now, core);
         }
     }
 
     fn check_turn(&mut self, now: u64, core: usize) {
         let Core { running: Some(rank), since, ready, .. } = &self.cores[core] else { return };
         let rank = *rank;
-        let used_ns = self.ranks[rank].share.used_ns + now - since;
+        let used_ns = self.ranks[rank].slice.used_ns + now - since;
         let is_over = used_ns >= self.setting.turns.slice_ns;
         if is_over && !ready.is_empty() && self.ranks[rank].mode.is_away() {
             self.pause(now, rank);
             self.cores[core].ready.push_back(rank);
-            self.leaves_core(now, core);
+            self.end_turn(now, core);
         }
     }
 
-    /// A rank begins work that takes its core so many nanoseconds.
+    /// A rank begins work of `ns` nanoseconds, for which it needs its core.
     pub(super) fn work(&mut self, now: u64, rank: usize, ns: u64) {
         self.ranks[rank].work.left_ns = ns;
-        if self.wants(now, rank) {
+        if self.request_core(now, rank) {
             self.resume(now, rank);
         }
     }
@@ -167,7 +168,8 @@ impl Model<'_> {
         }
     }
 
-    /// Whether a rank ends its work in this turn, which is over then.
+    /// Ends the work of a rank if an end that was scheduled in this turn still counts. Returns whether it
+    /// does.
     pub(super) fn is_done(&mut self, rank: usize, turn: u64) -> bool {
         let work = &mut self.ranks[rank].work;
         let is_it = work.turn == turn && work.since.is_some();

@@ -11,8 +11,9 @@ pub(super) struct Message {
     pub(super) len: u64,
     pub(super) carried: Option<Carried>,
     pub(super) asks: bool,
-    /// Its sender waits until the send has ended; or for nothing, since a copy of it is kept.
+    /// Its sender waits until the send has ended.
     pub(super) blocks: bool,
+    /// The library keeps a copy: no later wait of its sender includes this send.
     pub(super) is_kept: bool,
     /// The request to send, or the data, is at the receiver.
     pub(super) is_there: bool,

@@ -5,7 +5,7 @@ use newmadeleine::engine::Forecast;
 use nmad_drivers::tcp::{PACKET, TcpConfig};
 use std::fmt;
 
-/// What a rail takes.
+/// A rail: its times and its burst.
 #[derive(Debug, Clone)]
 pub struct Rail {
     /// Times by length.
@@ -50,9 +50,9 @@ pub struct Setting {
 /// How the system gives a core to threads that are ready at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
-    /// It looks whether another thread should have the core after each of these, in nanoseconds.
+    /// The period of the scheduler tick, in nanoseconds, at least 1.
     pub tick_ns: u64,
-    /// The first time that it does.
+    /// Time of the first tick.
     pub first_ns: u64,
     /// Shortest turn, in nanoseconds.
     pub slice_ns: u64,

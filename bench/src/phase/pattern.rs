@@ -61,7 +61,7 @@ pub enum Way {
     Eager,
     /// Its body waits for the answer of the receiver.
     Asks,
-    /// So does its body, of which the library keeps a copy: the sender waits for it nowhere.
+    /// As `Asks`, but the library keeps a copy, so that no call of the sender waits for this send.
     Kept,
 }
 

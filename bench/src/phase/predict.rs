@@ -12,7 +12,7 @@ use super::message::Message;
 use super::outcome::{Phase, RankPhase, Setting, Stretch, Stuck};
 use super::pattern::{Pattern, Step, Way};
 use super::rails::{Departure, Hosts, Load};
-use super::turns::{Core, Share, Work};
+use super::turns::{Core, SliceUse, Work};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -87,7 +87,7 @@ pub(super) struct Rank {
     /// The core that it shares; none: it has one of its own.
     pub(super) core: Option<usize>,
     pub(super) work: Work,
-    pub(super) share: Share,
+    pub(super) slice: SliceUse,
     awaits: Awaits,
     /// The call has something to wait for.
     waited: bool,
@@ -137,7 +137,7 @@ impl<'a> Model<'a> {
             since: 0,
             core: None,
             work: Work::default(),
-            share: Share::default(),
+            slice: SliceUse::default(),
             awaits: Awaits::All,
             waited: false,
             begun: Vec::new(),
@@ -200,7 +200,7 @@ impl<'a> Model<'a> {
                 }
                 Step::Wait => return self.call(now, rank, Awaits::All),
                 Step::On(core) => {
-                    if !self.moves(now, rank, core) {
+                    if !self.set_core(now, rank, core) {
                         self.enter(now, rank, Mode::Calling);
                         (self.ranks[rank].awaits, self.ranks[rank].waited) = (Awaits::Core, false);
                         return;
@@ -259,7 +259,7 @@ impl<'a> Model<'a> {
         self.enter(now, rank, Mode::Done);
         self.ranks[rank].phase.end_ns = now;
         self.answer(now, rank);
-        self.rests(now, rank);
+        self.release_core(now, rank);
         self.ranks[rank].core = None;
     }
 
@@ -287,8 +287,8 @@ impl<'a> Model<'a> {
             }
         };
         if !over {
-            self.yields(now, rank);
-        } else if self.wants(now, rank) {
+            self.yield_core(now, rank);
+        } else if self.request_core(now, rank) {
             let Model { ranks, messages, .. } = self;
             let waited = ranks[rank].waited;
             ranks[rank].begun.retain(|&number| !messages[number].has_ended(rank));
@@ -392,8 +392,8 @@ impl<'a> Model<'a> {
                     self.advance(now, rank);
                 }
             }
-            Event::Turn(rank) => self.turns_to(now, rank),
-            Event::Tick(core) => self.tick(now, core),
+            Event::Turn(rank) => self.on_core_granted(now, rank),
+            Event::Tick(core) => self.on_tick(now, core),
             Event::Rests(rank) => {
                 if self.ranks[rank].mode == Mode::Calling {
                     self.consider(now, rank);
@@ -413,8 +413,8 @@ impl<'a> Model<'a> {
                 let Message { from, to, .. } = self.messages[number];
                 let at = if matches!(what, What::Request(_) | What::Data(..)) { to } else { from };
                 let is_calling = self.ranks[at].mode == Mode::Calling;
-                let is_ready = is_calling && self.wants(now, at);
-                self.wakes(now, at);
+                let is_ready = is_calling && self.request_core(now, at);
+                self.on_wakeup(now, at);
                 // A core that copies looks when it is done.
                 match self.hosts.core_until(at) {
                     until if until > now && !self.is_away(at) => self.at(until, event),

@@ -20,8 +20,8 @@ const CHUNK: u64 = 1 << 20;
 /// What a rank's rails and core are busy with.
 #[derive(Debug, Clone)]
 struct Host {
-    /// Until when each rail sends what it has, and takes what has come, at its rate; it is ahead of that by
-    /// its burst.
+    /// When each rail, in each direction, would be idle at its steady rate; with a burst it is up to the
+    /// time of the burst earlier.
     sends_until: Vec<u64>,
     takes_until: Vec<u64>,
     /// Until when the core copies.
@@ -190,8 +190,8 @@ impl<'a> Hosts<'a> {
         len * self.setting.calls.body_ps / 1000
     }
 
-    /// What a rail carries of a message in pieces of some length, each with the time when it comes. Pieces in
-    /// the burst of a rail come as soon as they can.
+    /// The shares of rails, cut into pieces of at most `longest` bytes, each with the time when it comes.
+    /// Pieces in the burst of a rail come as soon as they can.
     fn cut(&self, now: u64, shares: &[Piece], longest: u64) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for Piece { rail, len, reaches } in shares.iter().copied() {
@@ -232,16 +232,16 @@ impl<'a> Hosts<'a> {
         self.forecast(rail).busy_ns(len)
     }
 
-    /// What the wire of a rail takes for a body.
+    /// Time of the wire of a rail for a body.
     fn body_ns(&self, rail: usize, len: u64) -> u64 {
         let forecast = self.forecast(rail);
         let measured_ns = forecast.body_ns(len).saturating_sub(start_ns(forecast));
         let busy_ns = forecast.busy_ns(len);
-        // What was measured of short bodies is their burst.
+        // Short bodies were measured at the speed of the burst.
         if self.setting.rails[rail].burst > 0 { busy_ns } else { measured_ns.max(busy_ns) }
     }
 
-    /// By how much a rail is ahead of its rate at most.
+    /// Time of a full burst at the steady rate.
     fn burst_ns(&self, rail: usize) -> u64 {
         self.busy_ns(rail, self.setting.rails[rail].burst)
     }

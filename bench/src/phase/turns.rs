@@ -1,10 +1,10 @@
-//! Who has a core, and what ranks have to do there.
+//! The state of cores that ranks share, and of the work of ranks.
 
 use std::collections::VecDeque;
 
 /// How a rank has used its core.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Share {
+pub(super) struct SliceUse {
     /// Nanoseconds of its slice that it has used.
     pub(super) used_ns: u64,
     /// It has been given the core, and has not looked at its rails since.

@@ -40,7 +40,8 @@ pub(super) struct Arrival {
     at_ns: u64,
     /// Its receiver was in a call since it was posted, or since what came before it had arrived.
     is_awaited: bool,
-    /// When the receiver did the last thing before it in its call, or began that. None: it was in none.
+    /// Time of the record before it in the same call, or of the beginning of the call. None: the receiver
+    /// was in no call.
     since: Option<u64>,
     is_body: bool,
 }
@@ -51,9 +52,9 @@ pub(super) type Run = Vec<Arrival>;
 /// By rail.
 pub(super) type Runs = BTreeMap<String, Vec<Run>>;
 
-/// Names and rails of the ranks of a run, in the order of their names. A rail that too little passed is left
-/// out: the run hardly used it. One that carried data which no rank awaited counts as the first one that is
-/// known.
+/// Names and rails of the ranks of a run, in the order of their names. A rail without enough
+/// samples counts as the first one that is known if it carried at least a tenth of all bytes; otherwise it is
+/// left out.
 pub(super) fn rails(runs: &Runs) -> Vec<(String, Rail)> {
     let all = |runs: &Vec<Run>| runs.iter().map(bytes).sum::<u64>();
     let least = runs.values().map(all).sum::<u64>() / USED_PART;
@@ -116,7 +117,7 @@ pub(super) fn interface(rail: &str) -> &str {
     rail.split_once('#').map_or(rail, |(name, _)| name)
 }
 
-/// Whether a rank was in a call from then to then, and had its core.
+/// Whether a rank was in one call from `from` to `until`, and had its core nearly all the time.
 fn awaits(calls: &[&Call], from: u64, until: u64) -> bool {
     call_of(calls, until).is_some_and(|call| call.at_ns <= from)
 }
@@ -129,7 +130,7 @@ fn call_of<'a>(calls: &[&'a Call], at_ns: u64) -> Option<&'a Call> {
 
 /// The start of a rail from what found it idle, and its rate and burst from what it carried at most. The time
 /// of data that waited for a rank that computed, or had no core, tells nothing of the rail. Where all of it
-/// did, the third fastest counts, since nothing is faster than the rail.
+/// did, the third fastest counts, since a late receiver only adds time.
 fn forecast(runs: &[Run], are_awaited: bool) -> Option<Rail> {
     let short = |is_one: fn(&Arrival) -> bool| {
         let alone = runs.iter().filter_map(|run| run.first()).filter(|first| is_one(first));
@@ -159,14 +160,14 @@ fn forecast(runs: &[Run], are_awaited: bool) -> Option<Rail> {
     Some(Rail { forecast: Forecast::new(Arc::new(profile)), burst })
 }
 
-/// What a byte takes on the rail, in nanoseconds, and how many bytes it carries beyond that after it was
-/// idle. A receiver that is late makes a run slower, and nothing makes it faster than the rail: of all runs,
-/// and of what receivers waited for from the beginning, those count that tell the higher rate.
+/// Nanoseconds for a byte on the rail, and the burst that it carries beyond that rate after it was idle, in
+/// bytes. A late receiver only lowers the rate, so the higher of two rates counts: of all runs, and of the
+/// data that receivers waited for.
 fn rate_and_burst(runs: &[Run], start_ns: u64) -> Option<(f64, u64)> {
     let awaited = |run: &Run| run.iter().take_while(|arrival| arrival.is_awaited).copied().collect();
     let awaited: Vec<Run> = runs.iter().map(awaited).collect();
     let longest = |runs: &[Run]| runs.iter().map(bytes).max().unwrap_or(0);
-    // What is only begun is too short.
+    // The awaited beginnings of runs may be too short.
     let is_known = longest(&awaited) >= longest(runs) / 4;
     let of_awaited = if is_known { fastest(&awaited, start_ns) } else { None };
     let of_all = fastest(runs, start_ns);
@@ -194,7 +195,7 @@ fn fastest(runs: &[Run], start_ns: u64) -> Option<(f64, u64)> {
     Some((ns_per_byte, half.saturating_sub(carried as u64)))
 }
 
-/// When so many bytes of a run had arrived, less what the first one takes to start, and how many they were.
+/// When at least `least` bytes of a run had arrived, without the start of the rail, and the bytes by then.
 fn until(run: &Run, least: u64, start_ns: u64) -> Option<(u64, u64)> {
     let mut sum = 0;
     let last = run.iter().find(|arrival| {
@@ -271,7 +272,7 @@ fn median(mut list: Vec<u64>) -> u64 {
     list.get(list.len() / 2).copied().unwrap_or(0)
 }
 
-/// What posting takes besides its bytes: that of the shorter half.
+/// Time of posting besides its bytes: the median of the shorter half.
 fn shortest(mut posts: Vec<(u64, u64)>) -> u64 {
     posts.sort_unstable();
     posts.truncate(posts.len().div_ceil(2));

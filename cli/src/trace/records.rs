@@ -73,11 +73,11 @@ pub(crate) struct Call {
 /// The machine of a rank that may share its cores with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// The machine since its start.
+    /// Its boot id.
     pub(crate) name: String,
     /// Cores that the rank may use.
     pub(crate) cores: usize,
-    /// How often the system looks whether another thread should have a core.
+    /// The period of its scheduler tick.
     pub(crate) tick_ns: u64,
 }
 

@@ -212,7 +212,7 @@ impl Peer {
     #[cold]
     pub(crate) fn choose_in_time(&self, rails: &[Rail], now: Instant, len: u64) -> Option<usize> {
         let looks_at = self.lateness.looks_at(now);
-        self.choose_by(rails, now, |strategy, views| strategy.alone(now, len, views, looks_at))
+        self.choose_by(rails, now, |strategy, views| strategy.lone_in_time(now, len, views, looks_at))
     }
 
     #[inline(always)]

@@ -109,8 +109,8 @@ impl Peer {
         self.waits_longer(false, || self.copies_ns(len))
     }
 
-    /// Whether a large message over the single rail would ask a receiver that is not late, so that the rail
-    /// is timed.
+    /// Whether a large message over the single rail would use rendezvous, to time the rail, if its receiver
+    /// were timely.
     pub(crate) fn asks_for_time(&self, len: u64) -> bool {
         if !self.learning.is_active || self.way.keeps {
             return false;

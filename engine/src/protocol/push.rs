@@ -96,7 +96,8 @@ impl Peer {
         self.is_one_push(len, chunk) && has_credit && !self.credit.owes_limit()
     }
 
-    /// Whether a message that is pushed as a chunk would ask a receiver that is not late.
+    /// Whether a message that is pushed as a chunk would use rendezvous if its receiver were timely. It then
+    /// counts towards the next probe.
     fn might_ask(&self, len: u64) -> bool {
         self.is_readable(len) || self.asks_for_time(len)
     }

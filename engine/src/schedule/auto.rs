@@ -69,7 +69,7 @@ impl Strategy for Auto {
         Shares::of(ends_first(now, len, rails).map(|(rail, _)| (rail, len)))
     }
 
-    fn alone(&self, now: Instant, len: u64, rails: &[RailView], until: Instant) -> Option<RailId> {
+    fn lone_in_time(&self, now: Instant, len: u64, rails: &[RailView], until: Instant) -> Option<RailId> {
         ends_first(now, len, rails)
             .filter(|&(_, ns)| now + Duration::from_ns(ns) <= until)
             .map(|(rail, _)| rail)
@@ -176,6 +176,23 @@ mod tests {
         rates.iter().map(|rate| Forecast::nominal(1_000, rate * 1_000_000, 1)).collect()
     }
 
+    /// A rail with a wire of its own; the first one is primary.
+    fn view(index: usize, idle_at: Instant, forecast: &Forecast) -> RailView<'_> {
+        let rail = RailId(index as u8);
+        let (primary, fastest) = (index == 0, index == 0);
+        RailView {
+            rail,
+            wire: rail,
+            idle_at,
+            bandwidth: 0,
+            latency_ns: 0,
+            primary,
+            fastest,
+            forecast,
+            rivals: &[],
+        }
+    }
+
     /// Returns how many of `count` entries of `len` bytes each rail takes, when the rails are asked in turn
     /// until the window is empty, as by a waiting caller.
     fn taken(rates: &[u64], count: usize, len: usize) -> Vec<usize> {
@@ -187,17 +204,7 @@ mod tests {
         for turn in 0.. {
             let index = turn % rates.len();
             assert!(turn < 100_000, "the rails leave {} entries", window.common_count());
-            let view = |index: usize| RailView {
-                rail: RailId(index as u8),
-                wire: RailId(index as u8),
-                idle_at: idle_at[index],
-                bandwidth: 0,
-                latency_ns: 0,
-                primary: index == 0,
-                fastest: index == 0,
-                forecast: &forecasts[index],
-                rivals: &[],
-            };
+            let view = |index: usize| view(index, idle_at[index], &forecasts[index]);
             let rivals: Vec<RailView> = (0..rates.len()).filter(|other| *other != index).map(view).collect();
             let mut packet = PacketBuilder::new(Packet::default(), BOUNDS, Vec::new());
             let before = window.common_count();
@@ -224,21 +231,10 @@ mod tests {
     #[test]
     fn one_rail_is_enough_if_it_ends_in_time() {
         let (forecasts, now) = (forecasts(&[100, 400]), Instant::from_ns(1_000_000));
-        let view = |index: usize| RailView {
-            rail: RailId(index as u8),
-            wire: RailId(index as u8),
-            idle_at: now,
-            bandwidth: 0,
-            latency_ns: 0,
-            primary: index == 0,
-            fastest: index == 0,
-            forecast: &forecasts[index],
-            rivals: &[],
-        };
-        let views = [view(0), view(1)];
-        let alone = |ns| Auto::default().alone(now, 40_000, &views, now + Duration::from_ns(ns));
-        assert_eq!(alone(90_000), None);
-        assert_eq!(alone(110_000), Some(RailId(1)));
+        let views = [0, 1].map(|index| view(index, now, &forecasts[index]));
+        let chosen = |ns| Auto::default().lone_in_time(now, 40_000, &views, now + Duration::from_ns(ns));
+        assert_eq!(chosen(90_000), None);
+        assert_eq!(chosen(110_000), Some(RailId(1)));
     }
 
     #[test]

@@ -211,7 +211,7 @@ pub trait Strategy: Send {
     /// As [`Strategy::lone`], for a message above the eager limit that fits into a packet and whose receiver
     /// is late: the rail that delivers it before `until`, when the receiver is expected to look for it.
     /// `None`: the message is split ([`Strategy::split`]).
-    fn alone(&self, now: Instant, len: u64, rails: &[RailView], until: Instant) -> Option<RailId> {
+    fn lone_in_time(&self, now: Instant, len: u64, rails: &[RailView], until: Instant) -> Option<RailId> {
         let _ = (now, len, rails, until);
         None
     }

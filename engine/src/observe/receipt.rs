@@ -99,15 +99,13 @@ impl Receipts {
             return;
         }
         let now = self.now;
-        let finish_ns =
-            |view: &RailView, len| view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len));
-        let alone = |view: &RailView| candidate(view, now, finish_ns(view, envelope.len));
+        let alone = |view: &RailView| candidate(view, now, view.body_ends_ns(now, envelope.len));
         let candidates: Vec<Candidate> = views.iter().map(alone).collect();
         let predicted_ns = match shares {
             Shares::FirstIdle => candidates.iter().map(|c| c.alone_ns).min(),
             Shares::Fixed(shares) => {
                 let finish = |share: &(RailId, u64)| {
-                    views.iter().find(|view| view.rail == share.0).map(|view| finish_ns(view, share.1))
+                    views.iter().find(|view| view.rail == share.0).map(|view| view.body_ends_ns(now, share.1))
                 };
                 shares.iter().filter_map(finish).max()
             }

@@ -155,9 +155,12 @@ fn candidates(peer: &Peer, rails: &[Rail], now: Instant, len: u64, protocol: Pro
     let open = peer.links.iter().filter(|link| link.is_up());
     let views = open.map(|link| crate::engine::peer::view(now, link, rails, &peer.way));
     let alone = |view: RailView| {
-        let busy_ns = view.idle_at.since(now).as_ns();
-        let ns = if protocol.is_eager() { view.forecast.eager_ns(len) } else { view.forecast.body_ns(len) };
-        candidate(&view, now, busy_ns.saturating_add(ns))
+        let is_eager = protocol.is_eager();
+        candidate(
+            &view,
+            now,
+            if is_eager { view.eager_ends_ns(now, len) } else { view.body_ends_ns(now, len) },
+        )
     };
     views.map(alone).collect()
 }

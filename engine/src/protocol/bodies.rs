@@ -265,7 +265,7 @@ fn decide(
 
 /// Predicts when a body with these shares arrives.
 fn due(now: Instant, views: &[RailView], shares: &Shares, len: u64) -> Instant {
-    let finish = |view: &RailView, len| view.idle_at.max(now) + Duration::from_ns(view.forecast.body_ns(len));
+    let finish = |view: &RailView, len| now + Duration::from_ns(view.body_ends_ns(now, len));
     let of =
         |view: &RailView, list: &[(RailId, u64)]| list.iter().find(|share| share.0 == view.rail).map(|s| s.1);
     let ends = match shares {
@@ -315,7 +315,7 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
         queue(now, views, &others);
         let finish_ns = |view: &RailView, len| match len {
             0 => 0,
-            len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),
+            len => view.body_ends_ns(now, len),
         };
         let planned_ns = views.iter().map(|view| finish_ns(view, body.assigned_to(view.rail))).max();
         let strategy = strategies.of(body.strategy);

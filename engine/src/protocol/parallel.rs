@@ -257,8 +257,7 @@ impl Peer {
             view.idle_at <= now && accepts && at.prepared.is_none()
         };
         let (views, count) = self.views(rails, now)?;
-        let arrives_ns = |view: &RailView| view.idle_at.since(now).as_ns() + view.forecast.eager_ns(len);
-        let alone_ns = views[..count].iter().map(arrives_ns).min()?;
+        let alone_ns = views[..count].iter().map(|view| view.eager_ends_ns(now, len)).min()?;
         let mut idle = views;
         let count = retain(&mut idle[..count], |_, view| is_idle(view));
         let count = best_of_each_wire(&mut idle[..count], len).min(cores + 1);

@@ -33,7 +33,7 @@ impl Strategy for Auto {
 
     #[inline]
     fn lone(&self, now: Instant, len: u64, rails: &[RailView]) -> Option<RailId> {
-        rails.iter().min_by_key(|rail| (arrives_ns(now, len, rail), rail.rail)).map(|rail| rail.rail)
+        rails.iter().min_by_key(|rail| (rail.eager_ends_ns(now, len), rail.rail)).map(|rail| rail.rail)
     }
 
     #[inline]
@@ -94,7 +94,7 @@ impl Strategy for Auto {
 
 /// Returns the rail that alone would carry a body first, and the nanoseconds until then.
 fn ends_first(now: Instant, len: u64, rails: &[RailView]) -> Option<(RailId, u64)> {
-    let end = |view: &RailView| (view.rail, view.idle_at.since(now).as_ns() + view.forecast.body_ns(len));
+    let end = |view: &RailView| (view.rail, view.body_ends_ns(now, len));
     rails.iter().map(end).min_by_key(|&(_, ns)| ns)
 }
 
@@ -114,10 +114,9 @@ fn part_of(now: Instant, (len, first): (u64, u64), rail: &RailView) -> u64 {
     if shares.len() > 1 {
         // The core posts to one rail after the other.
         let further_ns = ways.iter().map(|way| way.forecast.packet_ns()).min().unwrap_or(0);
-        let alone_ns = |way: &&RailView| way.idle_at.since(now).as_ns() + way.forecast.body_ns(len);
-        let best = ways.iter().min_by_key(|way| (alone_ns(way), way.rail));
+        let best = ways.iter().min_by_key(|way| (way.body_ends_ns(now, len), way.rail));
         let together_ns = finish_ns + (shares.len() as u64 - 1) * further_ns;
-        if let Some(best) = best.filter(|best| alone_ns(best) <= together_ns) {
+        if let Some(best) = best.filter(|best| best.body_ends_ns(now, len) <= together_ns) {
             return all_if(best.rail == rail.rail);
         }
     }
@@ -139,8 +138,8 @@ fn part_of(now: Instant, (len, first): (u64, u64), rail: &RailView) -> u64 {
 /// Whether no other rail is predicted to deliver a message of `len` bytes earlier. The first of equal rails
 /// counts, so that there is always one.
 fn delivers_first(now: Instant, len: u64, rail: &RailView) -> bool {
-    let mine = (arrives_ns(now, len, rail), rail.rail);
-    rail.rivals.iter().all(|other| mine <= (arrives_ns(now, len, other), other.rail))
+    let mine = (rail.eager_ends_ns(now, len), rail.rail);
+    rail.rivals.iter().all(|other| mine <= (other.eager_ends_ns(now, len), other.rail))
 }
 
 /// Whether no other rail has more bandwidth; the first of equal rails counts.
@@ -151,12 +150,6 @@ fn carries_most(rail: &RailView) -> bool {
         theirs < mine || (theirs == mine && rail.rail < other.rail)
     };
     rail.rivals.iter().all(is_behind)
-}
-
-/// Predicts the nanoseconds until a rail has delivered a message of `len` bytes, after all data given to it
-/// before.
-fn arrives_ns(now: Instant, len: u64, rail: &RailView) -> u64 {
-    rail.idle_at.since(now).as_ns() + rail.forecast.eager_ns(len)
 }
 
 #[cfg(test)]

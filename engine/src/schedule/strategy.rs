@@ -38,6 +38,19 @@ impl RailView<'_> {
     pub fn scope(&self, common: bool) -> Scope {
         Scope { rail: self.rail, common }
     }
+
+    /// Predicts the nanoseconds from now until it has carried a part of `len` bytes of a large message, after
+    /// all data given to it before.
+    #[inline]
+    pub fn body_ends_ns(&self, now: Instant, len: u64) -> u64 {
+        self.idle_at.since(now).as_ns().saturating_add(self.forecast.body_ns(len))
+    }
+
+    /// The same of a message of `len` bytes in a packet.
+    #[inline]
+    pub fn eager_ends_ns(&self, now: Instant, len: u64) -> u64 {
+        self.idle_at.since(now).as_ns().saturating_add(self.forecast.eager_ns(len))
+    }
 }
 
 /// Returns the primary rail.

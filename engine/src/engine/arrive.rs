@@ -7,7 +7,7 @@ use crate::engine::peer::Standing;
 use crate::packet::{PeerId, RailId};
 use crate::receive::expected::Expected;
 use crate::transfer::driver::Event;
-use crate::transfer::link::Link;
+use crate::transfer::link::{Link, Timing};
 use crate::transfer::retention::Released;
 use nmad_wire::{Credit, Eager, Frame, Header, Kind, frames};
 
@@ -17,6 +17,18 @@ const REPLAY_DEPTH: usize = nmad_wire::MAX_RAILS;
 /// Packet buffers kept for reuse.
 const BUFFERS_MAX: usize = 64;
 
+/// A message in a packet of its own that is acknowledged later than this says nothing about its rail: the
+/// program has computed meanwhile.
+const PROMPT: Duration = Duration::from_us(50);
+
+/// What the header of a packet says.
+struct Heard {
+    /// Its acknowledgement may be new.
+    acknowledges: bool,
+    /// The packet is to be acknowledged at once.
+    wants: bool,
+}
+
 /// Description of a peer's protocol violation, for which it is closed.
 pub(crate) type Wrong = &'static str;
 
@@ -25,6 +37,7 @@ impl Engine {
     #[inline]
     pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         self.book_deferred_ack();
+        self.answer(now);
         self.reset_timers();
         self.date_receipts(now);
         let (from, packet) = match event {
@@ -62,7 +75,7 @@ impl Engine {
             Event::Landed { from, number, ack, region, offset, len, kept } => {
                 self.meet(from);
                 self.note_arrival(rail, from, len);
-                self.on_ack(now, rail, from, ack, 0);
+                self.on_ack(now, rail, from, (ack, 0), Timing::Prompt);
                 self.on_number(now, rail, from, number);
                 self.rails[rail.index()].counters.chunks_in += 1;
                 (from, if kept { self.on_landed(from, region, offset, len) } else { Ok(()) })
@@ -108,19 +121,40 @@ impl Engine {
         from: PeerId,
         (header, eager, data): (Header, Eager, &[u8]),
     ) -> Result<(), Wrong> {
-        let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
+        let Some(Heard { acknowledges, wants }) = self.on_header(now, rail, from, &header)? else {
+            return Ok(());
+        };
+        if wants {
+            self.unanswered = Some((now, rail, from));
+        }
         let is_due = self.on_eager(from, eager, data)?;
         if acknowledges {
             match self.receives.expected {
                 // The thread that waits for the message continues first.
                 Expected::Received(_) => self.deferred_ack = Some((now, rail, from, header.ack)),
-                _ => self.on_ack(now, rail, from, header.ack, 0),
+                _ => self.on_ack(now, rail, from, (header.ack, 0), Timing::Riding),
             }
         }
         if is_due {
             self.after_packet(from);
         }
         Ok(())
+    }
+
+    /// Acknowledges a message in a packet of its own, unless an answer has done that.
+    #[inline]
+    pub(crate) fn answer(&mut self, now: Instant) {
+        if self.unanswered.is_some() {
+            self.answer_now(now);
+        }
+    }
+
+    #[inline(never)]
+    fn answer_now(&mut self, now: Instant) {
+        let Some((came_at, rail, from)) = self.unanswered.take() else { return };
+        let Some(link) = self.peers.link_mut(from, rail).filter(|link| link.ack_is_due(now)) else { return };
+        link.rx.is_late = now.since(came_at) > PROMPT;
+        self.make_ready(from);
     }
 
     /// Handles any other packet.
@@ -130,17 +164,26 @@ impl Engine {
         if header.len as usize != packet.len() {
             return Err("length of the packet is not what arrived");
         }
-        let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
+        let Some(Heard { acknowledges, wants }) = self.on_header(now, rail, from, &header)? else {
+            return Ok(());
+        };
+        if wants {
+            self.make_ready(from);
+        }
         if acknowledges {
-            self.on_ack(now, rail, from, header.ack, 0);
+            let timing = match header.kind {
+                Kind::Notice if header.number == nmad_wire::LATE => Timing::Late,
+                Kind::Notice => Timing::Prompt,
+                _ => Timing::Riding,
+            };
+            self.on_ack(now, rail, from, (header.ack, 0), timing);
         }
         self.on_frames(now, rail, from, header.ack, &packet[Header::LEN..], 0)?;
         self.after_packet(from);
         Ok(())
     }
 
-    /// Records the number in a packet's header. Returns whether its acknowledgement may be new; `None`: the
-    /// whole packet is a duplicate, or the peer is lost.
+    /// Records the number in a packet's header; `None`: the whole packet is a duplicate, or the peer is lost.
     #[inline(always)]
     fn on_header(
         &mut self,
@@ -148,7 +191,7 @@ impl Engine {
         rail: RailId,
         from: PeerId,
         header: &Header,
-    ) -> Result<Option<bool>, Wrong> {
+    ) -> Result<Option<Heard>, Wrong> {
         let Engine { peers, rails, .. } = self;
         let peer = peers.get_mut(from);
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
@@ -158,7 +201,7 @@ impl Engine {
         counters.packets_in += 1;
         match header.kind {
             Kind::Packet => {}
-            Kind::Notice => return Ok(Some(true)),
+            Kind::Notice => return Ok(Some(Heard { acknowledges: true, wants: false })),
             Kind::Chunk | Kind::Control => return Err("chunk or control message as a packet"),
         }
         let Some(place) = peer.place_of(rail) else { return Ok(None) };
@@ -174,18 +217,16 @@ impl Engine {
         let acknowledges = peer.way.keeps || link.tx.len() > 0;
         let is_new = link.rx.accept(now, header.number);
         // On a lossy link the timers send the acknowledgement.
-        let is_due = !link.lossy && link.ack_is_due(now);
-        if !is_new {
-            counters.duplicates += 1;
+        let wants = !link.lossy && link.ack_is_due(now);
+        if is_new {
+            return Ok(Some(Heard { acknowledges, wants }));
         }
-        if is_due {
+        counters.duplicates += 1;
+        if wants {
             self.make_ready(from);
         }
-        if is_new {
-            return Ok(Some(acknowledges));
-        }
         if acknowledges {
-            self.on_ack(now, rail, from, header.ack, 0);
+            self.on_ack(now, rail, from, (header.ack, 0), Timing::Riding);
         }
         Ok(None)
     }
@@ -198,7 +239,7 @@ impl Engine {
         rail: RailId,
         from: PeerId,
         header: &Header,
-    ) -> Result<Option<bool>, Wrong> {
+    ) -> Result<Option<Heard>, Wrong> {
         if self.meet(from) { self.on_header(now, rail, from, header) } else { Ok(None) }
     }
 
@@ -237,12 +278,19 @@ impl Engine {
     #[inline]
     pub(crate) fn book_deferred_ack(&mut self) {
         if let Some((came_at, rail, from, ack)) = self.deferred_ack.take() {
-            self.on_ack(came_at, rail, from, ack, 0);
+            self.on_ack(came_at, rail, from, (ack, 0), Timing::Riding);
         }
     }
 
     #[inline(never)]
-    pub(crate) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        (ack, beyond): (u32, u64),
+        timing: Timing,
+    ) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from) else { return };
         let several = peer.way.keeps;
@@ -271,7 +319,7 @@ impl Engine {
             link.congestion.acknowledged(now, in_flight - link.tx.pending(), in_flight, &capacity);
         }
         if several && let Some(served) = news.served {
-            let service = link.served(now, served);
+            let service = link.served(now, served, timing);
             let rest = link.forecast.busy_ns(link.tx.pending());
             let is_sure = service.sample.is_some() && !service.is_two_way;
             self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), is_sure);
@@ -308,7 +356,9 @@ impl Engine {
                 Frame::Fin(fin) => self.on_fin(now, from, fin)?,
                 // An acknowledgement in a replay concerns a dead link.
                 Frame::Ack(_) if depth > 0 => {}
-                Frame::Ack(selective) => self.on_ack(now, rail, from, ack, selective.beyond),
+                Frame::Ack(selective) => {
+                    self.on_ack(now, rail, from, (ack, selective.beyond), Timing::Prompt)
+                }
                 Frame::Credit(credit) => {
                     self.peer_mut(from).into_iter().for_each(|peer| peer.credit.granted(credit.limit));
                 }

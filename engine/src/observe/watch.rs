@@ -297,7 +297,7 @@ impl Engine {
             About::Ours(rail, question) => Frame::Ask(Ask { rail: rail.0, question }),
             About::Theirs(remote, question) => Frame::Seen(seen(self.peer(to)?, remote, question)),
         };
-        self.notice(rail, to, Some(frame))
+        self.notice(rail, to, 0, Some(frame))
     }
 
     /// Returns when watched links have to be checked again, if nothing happens.

@@ -24,6 +24,8 @@ pub(crate) struct Arrivals {
     immediate: bool,
     /// The peer should learn at once when this arrived, as a bandwidth sample.
     pub(crate) wanted: bool,
+    /// That was too long ago to be a sample.
+    pub(crate) is_late: bool,
     /// Bytes that arrived since the last acknowledgement was sent; counted only for messages split over
     /// several rails.
     bytes: u64,
@@ -128,7 +130,7 @@ impl Arrivals {
     pub(crate) fn acknowledged(&mut self) {
         self.unacknowledged = 0;
         self.immediate = false;
-        self.wanted = false;
+        (self.wanted, self.is_late) = (false, false);
         self.bytes = 0;
     }
 

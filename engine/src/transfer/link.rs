@@ -14,6 +14,17 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// How soon an acknowledgement was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// At once, by itself.
+    Prompt,
+    /// By itself, after the program has computed.
+    Late,
+    /// With other data.
+    Riding,
+}
+
 /// On a reliable link, acknowledge after this many packets and chunks if no other traffic carries the
 /// acknowledgement.
 const LAZY_COUNT: u32 = 64;
@@ -281,7 +292,7 @@ impl Link {
     /// data, and the peer reads while it writes. Then all that is in flight is one sample, and none if the
     /// peer's data explain the time.
     #[inline]
-    pub(crate) fn served(&mut self, now: Instant, served: Served) -> Service {
+    pub(crate) fn served(&mut self, now: Instant, served: Served, timing: Timing) -> Service {
         let idle = served.first >= self.served_at && self.pool.len == 0;
         if idle {
             self.pool = Pool { idle, ..Pool::default() };
@@ -298,7 +309,14 @@ impl Link {
         let Pool { len, count, peers, idle } = core::mem::take(&mut self.pool);
         self.served_at = now;
         let is_explained = self.forecast.quiet_ns(peers) > ns - ns / EXPLAINED;
-        let tells = len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy && !is_explained;
+        let is_late = match timing {
+            Timing::Prompt => false,
+            Timing::Late => true,
+            // The receiver may have computed before it sent a message.
+            Timing::Riding => count == 1 && ns > 2 * self.forecast.body_ns(len),
+        };
+        let tells =
+            len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy && !is_explained && !is_late;
         if tells {
             self.forecast.observe(now, len, ns, idle);
         }
@@ -422,9 +440,9 @@ mod tests {
     /// Data in flight, half of which is acknowledged at this time, and the other half at another one.
     fn halves(link: &mut Link, at: Instant, first: Instant) -> [Service; 2] {
         link.hold(first, Cargo::Packet(None), LEN, Vec::new());
-        let half = link.served(at, Served { len: LEN / 2, count: 4, first });
+        let half = link.served(at, Served { len: LEN / 2, count: 4, first }, Timing::Prompt);
         link.tx.acknowledge(1, 0, &mut |_| {});
-        [half, link.served(at, Served { len: LEN / 2, count: 4, first })]
+        [half, link.served(at, Served { len: LEN / 2, count: 4, first }, Timing::Prompt)]
     }
 
     fn at(us: u64) -> Instant {
@@ -450,12 +468,15 @@ mod tests {
         link.rx.note(2 * LEN);
         let none = Service { is_two_way: true, sample: None };
         assert_eq!(
-            link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }),
+            link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }, Timing::Prompt),
             none,
             "not all"
         );
         link.tx.acknowledge(1, 0, &mut |_| {});
-        assert_eq!(link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }), none);
+        assert_eq!(
+            link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }, Timing::Prompt),
+            none
+        );
         // What has come before this side sends does not count.
         link.rx.note(LEN);
         link.tx.sent(0, None, false);
@@ -468,7 +489,7 @@ mod tests {
         let mut link = link();
         link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
         link.rx.note(2 * LEN);
-        let half = link.served(at(600), Served { len: LEN / 2, count: 4, first: at(100) });
+        let half = link.served(at(600), Served { len: LEN / 2, count: 4, first: at(100) }, Timing::Prompt);
         assert_eq!(half, Service { is_two_way: true, sample: None });
         drop(link.tx.take_all());
         let [first, _] = halves(&mut link, at(90_000), at(89_400));
@@ -481,7 +502,7 @@ mod tests {
         link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
         link.rx.note(LEN);
         link.tx.acknowledge(1, 0, &mut |_| {});
-        let all = link.served(at(2_100), Served { len: LEN, count: 8, first: at(100) });
+        let all = link.served(at(2_100), Served { len: LEN, count: 8, first: at(100) }, Timing::Prompt);
         assert_eq!(
             all,
             Service { is_two_way: true, sample: Some((LEN, 2 * NS, true)) },

@@ -135,9 +135,6 @@ pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     for index in 0..node.rails() {
         happened |= node.poll(RailId(index as u8), Scope::All, now) == Looked::Found;
     }
-    if !happened {
-        node.engine().answer(now);
-    }
     // If the awaited message has arrived, return at once: work that is only due now can wait for the next
     // turn.
     if urgent && node.engine().has_expected() {

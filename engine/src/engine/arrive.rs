@@ -6,8 +6,9 @@ use crate::engine::Engine;
 use crate::engine::peer::Standing;
 use crate::packet::{PeerId, RailId};
 use crate::receive::expected::Expected;
+use crate::transfer::arrivals::Timing;
 use crate::transfer::driver::Event;
-use crate::transfer::link::{Link, Timing};
+use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
 use nmad_wire::{Credit, Eager, Frame, Header, Kind, frames};
 
@@ -37,7 +38,6 @@ impl Engine {
     #[inline]
     pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         self.book_deferred_ack();
-        self.answer(now);
         self.reset_timers();
         self.date_receipts(now);
         let (from, packet) = match event {
@@ -124,9 +124,6 @@ impl Engine {
         let Some(Heard { acknowledges, wants }) = self.on_header(now, rail, from, &header)? else {
             return Ok(());
         };
-        if wants {
-            self.unanswered = Some((now, rail, from));
-        }
         let is_due = self.on_eager(from, eager, data)?;
         if acknowledges {
             match self.receives.expected {
@@ -135,22 +132,27 @@ impl Engine {
                 _ => self.on_ack(now, rail, from, (header.ack, 0), Timing::Riding),
             }
         }
+        if wants {
+            self.answer_later(now, rail, from);
+        }
         if is_due {
             self.after_packet(from);
         }
         Ok(())
     }
 
-    /// Acknowledges a message in a packet of its own, unless an answer has done that.
-    #[inline]
-    pub(crate) fn answer(&mut self, now: Instant) {
-        if self.unanswered.is_some() {
-            self.answer_now(now);
-        }
+    /// A message in a packet of its own is to be acknowledged: in the next pass, since the thread that waits
+    /// for it continues first, and its answer may carry the acknowledgement.
+    #[cold]
+    fn answer_later(&mut self, now: Instant, rail: RailId, from: PeerId) {
+        self.answer(now);
+        self.unanswered = Some((now, rail, from));
+        let due_at = &mut self.observers.watched.due_at;
+        *due_at = (*due_at).min(now + Duration::from_ns(1));
     }
 
-    #[inline(never)]
-    fn answer_now(&mut self, now: Instant) {
+    /// Acknowledges such a message, unless an answer has done that.
+    pub(crate) fn answer(&mut self, now: Instant) {
         let Some((came_at, rail, from)) = self.unanswered.take() else { return };
         let Some(link) = self.peers.link_mut(from, rail).filter(|link| link.ack_is_due(now)) else { return };
         link.rx.is_late = now.since(came_at) > PROMPT;

@@ -74,8 +74,7 @@ pub struct Engine {
     /// and number.
     pub(crate) deferred_ack: Option<(Instant, RailId, PeerId, u32)>,
     /// A message in a packet of its own that is to be acknowledged and is not yet: when it arrived, over
-    /// which rail, and from whom. The thread that waits for it continues first, and its answer may carry the
-    /// acknowledgement.
+    /// which rail, and from whom.
     pub(crate) unanswered: Option<(Instant, RailId, PeerId)>,
     pub(crate) has_errands: bool,
     /// Whether a thread has been waiting since before the last poll of the rails, so that the events of

@@ -1,6 +1,6 @@
 //! The state of a link: one peer over one rail.
 
-use super::arrivals::{Arrivals, SERVICE_MIN};
+use super::arrivals::{Arrivals, SERVICE_MIN, Timing};
 use super::congestion::{Congestion, Scheme};
 use super::retention::{Cargo, News, Retention, Served};
 use super::rtt::Rtt;
@@ -13,17 +13,6 @@ use crate::profile::learning::Learning;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-
-/// How soon an acknowledgement was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Timing {
-    /// At once, by itself.
-    Prompt,
-    /// By itself, after the program has computed.
-    Late,
-    /// With other data.
-    Riding,
-}
 
 /// On a reliable link, acknowledge after this many packets and chunks if no other traffic carries the
 /// acknowledgement.
@@ -309,14 +298,9 @@ impl Link {
         let Pool { len, count, peers, idle } = core::mem::take(&mut self.pool);
         self.served_at = now;
         let is_explained = self.forecast.quiet_ns(peers) > ns - ns / EXPLAINED;
-        let is_late = match timing {
-            Timing::Prompt => false,
-            Timing::Late => true,
-            // The receiver may have computed before it sent a message.
-            Timing::Riding => count == 1 && ns > 2 * self.forecast.body_ns(len),
-        };
-        let tells =
-            len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy && !is_explained && !is_late;
+        let is_prompt = timing.is_prompt(count, ns, self.forecast.body_ns(len));
+        let is_long = len >= SERVICE_MIN && len / count >= PIECE_MIN;
+        let tells = is_long && is_prompt && !self.lossy && !is_explained;
         if tells {
             self.forecast.observe(now, len, ns, idle);
         }
@@ -467,16 +451,10 @@ mod tests {
         link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
         link.rx.note(2 * LEN);
         let none = Service { is_two_way: true, sample: None };
-        assert_eq!(
-            link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }, Timing::Prompt),
-            none,
-            "not all"
-        );
+        let half = Served { len: LEN / 2, count: 4, first: at(100) };
+        assert_eq!(link.served(at(2_200), half, Timing::Prompt), none, "not all");
         link.tx.acknowledge(1, 0, &mut |_| {});
-        assert_eq!(
-            link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }, Timing::Prompt),
-            none
-        );
+        assert_eq!(link.served(at(2_200), half, Timing::Prompt), none);
         // What has come before this side sends does not count.
         link.rx.note(LEN);
         link.tx.sent(0, None, false);

@@ -23,8 +23,8 @@ pub(crate) enum Timing {
 }
 
 impl Timing {
-    /// Whether the acknowledgement of `count` packets and chunks after `ns` nanoseconds tells how long the rail
-    /// takes, which is predicted to take `usual_ns`.
+    /// Whether the acknowledgement of `count` packets and chunks after `ns` nanoseconds tells how long the
+    /// rail takes, which is predicted to be `usual_ns`.
     pub(super) fn is_prompt(self, count: u64, ns: u64, usual_ns: u64) -> bool {
         match self {
             Timing::Prompt => true,

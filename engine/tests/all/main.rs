@@ -12,6 +12,7 @@ mod net;
 mod short;
 
 mod accesses;
+mod answers;
 mod blocks;
 mod budget;
 mod cancelled;

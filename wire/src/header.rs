@@ -17,9 +17,6 @@ pub enum Kind {
     Notice = 4,
 }
 
-/// The number of a notice that was sent late: when it arrives says nothing about the rail.
-pub const LATE: u32 = 1;
-
 /// Length, kind, and the numbers of the link: its own and the acknowledgement of the other direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {

@@ -35,7 +35,7 @@ pub use frame::{
     Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Reclaim, Replay, Rtr, Withdraw, Withdrawn,
     begins_eager, frames,
 };
-pub use header::{Header, Kind, LATE};
+pub use header::{Header, Kind};
 pub use part::Part;
 pub use rts::{Rts, rts_of};
 pub use silence::{Ask, LinkDown, Seen};

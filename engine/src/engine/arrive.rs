@@ -6,7 +6,6 @@ use crate::engine::Engine;
 use crate::engine::peer::Standing;
 use crate::packet::{PeerId, RailId};
 use crate::receive::expected::Expected;
-use crate::transfer::arrivals::Timing;
 use crate::transfer::driver::Event;
 use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
@@ -17,18 +16,6 @@ use nmad_wire::{Credit, Eager, Frame, Header, Kind, frames};
 const REPLAY_DEPTH: usize = nmad_wire::MAX_RAILS;
 /// Packet buffers kept for reuse.
 const BUFFERS_MAX: usize = 64;
-
-/// A message in a packet of its own that is acknowledged later than this says nothing about its rail: the
-/// program has computed meanwhile.
-const PROMPT: Duration = Duration::from_us(50);
-
-/// What the header of a packet says.
-struct Heard {
-    /// Its acknowledgement may be new.
-    acknowledges: bool,
-    /// The packet is to be acknowledged at once.
-    wants: bool,
-}
 
 /// Description of a peer's protocol violation, for which it is closed.
 pub(crate) type Wrong = &'static str;
@@ -75,7 +62,7 @@ impl Engine {
             Event::Landed { from, number, ack, region, offset, len, kept } => {
                 self.meet(from);
                 self.note_arrival(rail, from, len);
-                self.on_ack(now, rail, from, (ack, 0), Timing::Prompt);
+                self.on_ack(now, rail, from, ack, 0);
                 self.on_number(now, rail, from, number);
                 self.rails[rail.index()].counters.chunks_in += 1;
                 (from, if kept { self.on_landed(from, region, offset, len) } else { Ok(()) })
@@ -121,42 +108,19 @@ impl Engine {
         from: PeerId,
         (header, eager, data): (Header, Eager, &[u8]),
     ) -> Result<(), Wrong> {
-        let Some(Heard { acknowledges, wants }) = self.on_header(now, rail, from, &header)? else {
-            return Ok(());
-        };
+        let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
         let is_due = self.on_eager(from, eager, data)?;
         if acknowledges {
             match self.receives.expected {
                 // The thread that waits for the message continues first.
                 Expected::Received(_) => self.deferred_ack = Some((now, rail, from, header.ack)),
-                _ => self.on_ack(now, rail, from, (header.ack, 0), Timing::Riding),
+                _ => self.on_ack(now, rail, from, header.ack, 0),
             }
-        }
-        if wants {
-            self.answer_later(now, rail, from);
         }
         if is_due {
             self.after_packet(from);
         }
         Ok(())
-    }
-
-    /// A message in a packet of its own is to be acknowledged: in the next pass, since the thread that waits
-    /// for it continues first, and its answer may carry the acknowledgement.
-    #[cold]
-    fn answer_later(&mut self, now: Instant, rail: RailId, from: PeerId) {
-        self.answer(now);
-        self.unanswered = Some((now, rail, from));
-        let due_at = &mut self.observers.watched.due_at;
-        *due_at = (*due_at).min(now + Duration::from_ns(1));
-    }
-
-    /// Acknowledges such a message, unless an answer has done that.
-    pub(crate) fn answer(&mut self, now: Instant) {
-        let Some((came_at, rail, from)) = self.unanswered.take() else { return };
-        let Some(link) = self.peers.link_mut(from, rail).filter(|link| link.ack_is_due(now)) else { return };
-        link.rx.is_late = now.since(came_at) > PROMPT;
-        self.make_ready(from);
     }
 
     /// Handles any other packet.
@@ -166,26 +130,17 @@ impl Engine {
         if header.len as usize != packet.len() {
             return Err("length of the packet is not what arrived");
         }
-        let Some(Heard { acknowledges, wants }) = self.on_header(now, rail, from, &header)? else {
-            return Ok(());
-        };
-        if wants {
-            self.make_ready(from);
-        }
+        let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
         if acknowledges {
-            let timing = match header.kind {
-                Kind::Notice if header.number == nmad_wire::LATE => Timing::Late,
-                Kind::Notice => Timing::Prompt,
-                _ => Timing::Riding,
-            };
-            self.on_ack(now, rail, from, (header.ack, 0), timing);
+            self.on_ack(now, rail, from, header.ack, 0);
         }
         self.on_frames(now, rail, from, header.ack, &packet[Header::LEN..], 0)?;
         self.after_packet(from);
         Ok(())
     }
 
-    /// Records the number in a packet's header; `None`: the whole packet is a duplicate, or the peer is lost.
+    /// Records the number in a packet's header. Returns whether its acknowledgement may be new; `None`: the
+    /// whole packet is a duplicate, or the peer is lost.
     #[inline(always)]
     fn on_header(
         &mut self,
@@ -193,7 +148,7 @@ impl Engine {
         rail: RailId,
         from: PeerId,
         header: &Header,
-    ) -> Result<Option<Heard>, Wrong> {
+    ) -> Result<Option<bool>, Wrong> {
         let Engine { peers, rails, .. } = self;
         let peer = peers.get_mut(from);
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
@@ -203,7 +158,7 @@ impl Engine {
         counters.packets_in += 1;
         match header.kind {
             Kind::Packet => {}
-            Kind::Notice => return Ok(Some(Heard { acknowledges: true, wants: false })),
+            Kind::Notice => return Ok(Some(true)),
             Kind::Chunk | Kind::Control => return Err("chunk or control message as a packet"),
         }
         let Some(place) = peer.place_of(rail) else { return Ok(None) };
@@ -219,16 +174,18 @@ impl Engine {
         let acknowledges = peer.way.keeps || link.tx.len() > 0;
         let is_new = link.rx.accept(now, header.number);
         // On a lossy link the timers send the acknowledgement.
-        let wants = !link.lossy && link.ack_is_due(now);
-        if is_new {
-            return Ok(Some(Heard { acknowledges, wants }));
+        let is_due = !link.lossy && link.ack_is_due(now);
+        if !is_new {
+            counters.duplicates += 1;
         }
-        counters.duplicates += 1;
-        if wants {
+        if is_due {
             self.make_ready(from);
         }
+        if is_new {
+            return Ok(Some(acknowledges));
+        }
         if acknowledges {
-            self.on_ack(now, rail, from, (header.ack, 0), Timing::Riding);
+            self.on_ack(now, rail, from, header.ack, 0);
         }
         Ok(None)
     }
@@ -241,7 +198,7 @@ impl Engine {
         rail: RailId,
         from: PeerId,
         header: &Header,
-    ) -> Result<Option<Heard>, Wrong> {
+    ) -> Result<Option<bool>, Wrong> {
         if self.meet(from) { self.on_header(now, rail, from, header) } else { Ok(None) }
     }
 
@@ -280,19 +237,12 @@ impl Engine {
     #[inline]
     pub(crate) fn book_deferred_ack(&mut self) {
         if let Some((came_at, rail, from, ack)) = self.deferred_ack.take() {
-            self.on_ack(came_at, rail, from, (ack, 0), Timing::Riding);
+            self.on_ack(came_at, rail, from, ack, 0);
         }
     }
 
     #[inline(never)]
-    pub(crate) fn on_ack(
-        &mut self,
-        now: Instant,
-        rail: RailId,
-        from: PeerId,
-        (ack, beyond): (u32, u64),
-        timing: Timing,
-    ) {
+    pub(crate) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from) else { return };
         let several = peer.way.keeps;
@@ -321,7 +271,7 @@ impl Engine {
             link.congestion.acknowledged(now, in_flight - link.tx.pending(), in_flight, &capacity);
         }
         if several && let Some(served) = news.served {
-            let service = link.served(now, served, timing);
+            let service = link.served(now, served);
             let rest = link.forecast.busy_ns(link.tx.pending());
             let is_sure = service.sample.is_some() && !service.is_two_way;
             self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), is_sure);
@@ -358,9 +308,7 @@ impl Engine {
                 Frame::Fin(fin) => self.on_fin(now, from, fin)?,
                 // An acknowledgement in a replay concerns a dead link.
                 Frame::Ack(_) if depth > 0 => {}
-                Frame::Ack(selective) => {
-                    self.on_ack(now, rail, from, (ack, selective.beyond), Timing::Prompt)
-                }
+                Frame::Ack(selective) => self.on_ack(now, rail, from, ack, selective.beyond),
                 Frame::Credit(credit) => {
                     self.peer_mut(from).into_iter().for_each(|peer| peer.credit.granted(credit.limit));
                 }

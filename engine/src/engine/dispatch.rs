@@ -321,27 +321,20 @@ impl Engine {
     /// Makes a packet with only an acknowledgement.
     pub(crate) fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let link = self.peers.link_mut(id, rail)?;
-        let (beyond, is_late) = (link.rx.beyond(), link.rx.is_late);
+        let beyond = link.rx.beyond();
         link.rx.acknowledged();
-        let number = if is_late { nmad_wire::LATE } else { 0 };
-        self.notice(rail, id, number, (beyond != 0).then_some(Frame::Ack(Ack { beyond })))
+        self.notice(rail, id, (beyond != 0).then_some(Frame::Ack(Ack { beyond })))
     }
 
-    /// Makes a packet that is none of the link's numbers; `number` says what a notice means.
-    pub(crate) fn notice(
-        &mut self,
-        rail: RailId,
-        id: PeerId,
-        number: u32,
-        frame: Option<Frame<'_>>,
-    ) -> Option<Order> {
+    /// Makes a packet without a number of its own.
+    pub(crate) fn notice(&mut self, rail: RailId, id: PeerId, frame: Option<Frame<'_>>) -> Option<Order> {
         let Engine { peers, buffers, rails, .. } = self;
         let link = peers.link_mut(id, rail)?;
         let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
         let buffer = buffers.pop().unwrap_or_default();
         let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
         frame.iter().for_each(|frame| frame.encode(&mut packet.bytes));
-        seal(&mut packet, Kind::Notice, number, link.rx.below());
+        seal(&mut packet, Kind::Notice, 0, link.rx.below());
         link.notices += 1;
         rails[rail.index()].counters.packets += 1;
         Some(Order::Packet { to: id, number: 0, packet })

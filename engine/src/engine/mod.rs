@@ -73,9 +73,6 @@ pub struct Engine {
     /// An acknowledgement that arrived with an awaited message and is not handled yet: time, rail, peer,
     /// and number.
     pub(crate) deferred_ack: Option<(Instant, RailId, PeerId, u32)>,
-    /// A message in a packet of its own that is to be acknowledged and is not yet: when it arrived, over
-    /// which rail, and from whom.
-    pub(crate) unanswered: Option<(Instant, RailId, PeerId)>,
     pub(crate) has_errands: bool,
     /// Whether a thread has been waiting since before the last poll of the rails, so that the events of
     /// this poll were not delayed by a program that computes ([`Setup::waits`]).

@@ -29,7 +29,6 @@ impl Engine {
     /// Checks the links of peers with several links, if it is time. True: there is an order for a rail.
     #[cold]
     pub(crate) fn watch(&mut self, now: Instant) -> bool {
-        self.answer(now);
         if now >= self.observers.watched.check_at {
             let more_ns = CHECK_EVERY_PEER_NS * self.observers.watched.peers.len() as u64;
             self.observers.watched.check_at = now + Duration::from_ns(CHECK_EVERY.as_ns() + more_ns);
@@ -298,12 +297,12 @@ impl Engine {
             About::Ours(rail, question) => Frame::Ask(Ask { rail: rail.0, question }),
             About::Theirs(remote, question) => Frame::Seen(seen(self.peer(to)?, remote, question)),
         };
-        self.notice(rail, to, 0, Some(frame))
+        self.notice(rail, to, Some(frame))
     }
 
     /// Returns when watched links have to be checked again, if nothing happens.
     pub(crate) fn watch_due_at(&self) -> Option<Instant> {
-        if self.can_send_query() || self.unanswered.is_some() {
+        if self.can_send_query() {
             return Some(Instant::default());
         }
         let due = self

@@ -11,30 +11,6 @@ const EAGER_DELAY: Duration = Duration::from_us(50);
 /// A number further ahead of the first gap than this is invalid.
 const FAR_MAX: u32 = 1 << 20;
 
-/// How soon an acknowledgement was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Timing {
-    /// At once, by itself.
-    Prompt,
-    /// By itself, after the program has computed.
-    Late,
-    /// With other data.
-    Riding,
-}
-
-impl Timing {
-    /// Whether the acknowledgement of `count` packets and chunks after `ns` nanoseconds tells how long the
-    /// rail takes, which is predicted to be `usual_ns`.
-    pub(super) fn is_prompt(self, count: u64, ns: u64, usual_ns: u64) -> bool {
-        match self {
-            Timing::Prompt => true,
-            Timing::Late => false,
-            // The receiver of a message in a packet of its own may have computed before it answered.
-            Timing::Riding => count > 1 || ns <= 2 * usual_ns,
-        }
-    }
-}
-
 /// Records which numbers of the peer's packets and chunks have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
@@ -48,8 +24,6 @@ pub(crate) struct Arrivals {
     immediate: bool,
     /// The peer should learn at once when this arrived, as a bandwidth sample.
     pub(crate) wanted: bool,
-    /// That was too long ago to be a sample.
-    pub(crate) is_late: bool,
     /// Bytes that arrived since the last acknowledgement was sent; counted only for messages split over
     /// several rails.
     bytes: u64,
@@ -154,7 +128,7 @@ impl Arrivals {
     pub(crate) fn acknowledged(&mut self) {
         self.unacknowledged = 0;
         self.immediate = false;
-        (self.wanted, self.is_late) = (false, false);
+        self.wanted = false;
         self.bytes = 0;
     }
 
@@ -164,20 +138,5 @@ impl Arrivals {
             n if n >= count || self.immediate => Some(self.since),
             _ => Some(self.since + EAGER_DELAY),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_acknowledgement_after_a_calculation_says_nothing_about_the_rail() {
-        let is_prompt = |timing: Timing, count, ns| timing.is_prompt(count, ns, 100_000);
-        assert!(is_prompt(Timing::Prompt, 1, 900_000), "the rail is slow");
-        assert!(!is_prompt(Timing::Late, 1, 90_000) && !is_prompt(Timing::Late, 4, 90_000));
-        assert!(is_prompt(Timing::Riding, 1, 190_000), "the answer came at once");
-        assert!(!is_prompt(Timing::Riding, 1, 900_000));
-        assert!(is_prompt(Timing::Riding, 2, 900_000), "a stream");
     }
 }

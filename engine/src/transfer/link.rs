@@ -1,6 +1,6 @@
 //! The state of a link: one peer over one rail.
 
-use super::arrivals::{Arrivals, SERVICE_MIN, Timing};
+use super::arrivals::{Arrivals, SERVICE_MIN};
 use super::congestion::{Congestion, Scheme};
 use super::retention::{Cargo, News, Retention, Served};
 use super::rtt::Rtt;
@@ -281,7 +281,7 @@ impl Link {
     /// data, and the peer reads while it writes. Then all that is in flight is one sample, and none if the
     /// peer's data explain the time.
     #[inline]
-    pub(crate) fn served(&mut self, now: Instant, served: Served, timing: Timing) -> Service {
+    pub(crate) fn served(&mut self, now: Instant, served: Served) -> Service {
         let idle = served.first >= self.served_at && self.pool.len == 0;
         if idle {
             self.pool = Pool { idle, ..Pool::default() };
@@ -298,9 +298,7 @@ impl Link {
         let Pool { len, count, peers, idle } = core::mem::take(&mut self.pool);
         self.served_at = now;
         let is_explained = self.forecast.quiet_ns(peers) > ns - ns / EXPLAINED;
-        let is_prompt = timing.is_prompt(count, ns, self.forecast.body_ns(len));
-        let is_long = len >= SERVICE_MIN && len / count >= PIECE_MIN;
-        let tells = is_long && is_prompt && !self.lossy && !is_explained;
+        let tells = len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy && !is_explained;
         if tells {
             self.forecast.observe(now, len, ns, idle);
         }
@@ -424,9 +422,9 @@ mod tests {
     /// Data in flight, half of which is acknowledged at this time, and the other half at another one.
     fn halves(link: &mut Link, at: Instant, first: Instant) -> [Service; 2] {
         link.hold(first, Cargo::Packet(None), LEN, Vec::new());
-        let half = link.served(at, Served { len: LEN / 2, count: 4, first }, Timing::Prompt);
+        let half = link.served(at, Served { len: LEN / 2, count: 4, first });
         link.tx.acknowledge(1, 0, &mut |_| {});
-        [half, link.served(at, Served { len: LEN / 2, count: 4, first }, Timing::Prompt)]
+        [half, link.served(at, Served { len: LEN / 2, count: 4, first })]
     }
 
     fn at(us: u64) -> Instant {
@@ -451,10 +449,13 @@ mod tests {
         link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
         link.rx.note(2 * LEN);
         let none = Service { is_two_way: true, sample: None };
-        let half = Served { len: LEN / 2, count: 4, first: at(100) };
-        assert_eq!(link.served(at(2_200), half, Timing::Prompt), none, "not all");
+        assert_eq!(
+            link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }),
+            none,
+            "not all"
+        );
         link.tx.acknowledge(1, 0, &mut |_| {});
-        assert_eq!(link.served(at(2_200), half, Timing::Prompt), none);
+        assert_eq!(link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }), none);
         // What has come before this side sends does not count.
         link.rx.note(LEN);
         link.tx.sent(0, None, false);
@@ -467,7 +468,7 @@ mod tests {
         let mut link = link();
         link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
         link.rx.note(2 * LEN);
-        let half = link.served(at(600), Served { len: LEN / 2, count: 4, first: at(100) }, Timing::Prompt);
+        let half = link.served(at(600), Served { len: LEN / 2, count: 4, first: at(100) });
         assert_eq!(half, Service { is_two_way: true, sample: None });
         drop(link.tx.take_all());
         let [first, _] = halves(&mut link, at(90_000), at(89_400));
@@ -480,7 +481,7 @@ mod tests {
         link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
         link.rx.note(LEN);
         link.tx.acknowledge(1, 0, &mut |_| {});
-        let all = link.served(at(2_100), Served { len: LEN, count: 8, first: at(100) }, Timing::Prompt);
+        let all = link.served(at(2_100), Served { len: LEN, count: 8, first: at(100) });
         assert_eq!(
             all,
             Service { is_two_way: true, sample: Some((LEN, 2 * NS, true)) },

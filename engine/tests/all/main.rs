@@ -12,7 +12,6 @@ mod net;
 mod short;
 
 mod accesses;
-mod answers;
 mod blocks;
 mod budget;
 mod cancelled;

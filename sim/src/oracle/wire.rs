@@ -4,7 +4,7 @@
 use super::Objection;
 use crate::key::Key;
 use nmad_engine::transfer::driver::{Limits, Order};
-use nmad_wire::{Frame, Header, Kind, frames};
+use nmad_wire::{Frame, Header, frames};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An eager message: sender, receiver, context, place in its flow.
@@ -55,10 +55,7 @@ impl WireOracle {
                 let pieces: usize = packet.in_place.iter().map(|(_, data)| data.count()).sum();
                 match Header::decode(&packet.bytes) {
                     Err(e) => Some(e.to_string()),
-                    // That of a notice says what it means.
-                    Ok(h) if h.number != *number && (h.kind != Kind::Notice || *number != 0) => {
-                        Some(format!("says #{} in its header", h.number))
-                    }
+                    Ok(h) if h.number != *number => Some(format!("says #{} in its header", h.number)),
                     Ok(h) if h.len as usize != packet.len() => {
                         Some(format!("says {} B in its header and has {}", h.len, packet.len()))
                     }

@@ -156,11 +156,8 @@ fn candidates(peer: &Peer, rails: &[Rail], now: Instant, len: u64, protocol: Pro
     let views = open.map(|link| crate::engine::peer::view(now, link, rails, &peer.way));
     let alone = |view: RailView| {
         let is_eager = protocol.is_eager();
-        candidate(
-            &view,
-            now,
-            if is_eager { view.eager_ends_ns(now, len) } else { view.body_ends_ns(now, len) },
-        )
+        let ns = if is_eager { view.eager_ends_ns(now, len) } else { view.body_ends_ns(now, len) };
+        candidate(&view, now, ns)
     };
     views.map(alone).collect()
 }

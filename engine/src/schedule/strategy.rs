@@ -46,7 +46,8 @@ impl RailView<'_> {
         self.idle_at.since(now).as_ns().saturating_add(self.forecast.body_ns(len))
     }
 
-    /// The same of a message of `len` bytes in a packet.
+    /// Predicts the nanoseconds from now until it has carried a message of `len` bytes in a packet, after all
+    /// data given to it before.
     #[inline]
     pub fn eager_ends_ns(&self, now: Instant, len: u64) -> u64 {
         self.idle_at.since(now).as_ns().saturating_add(self.forecast.eager_ns(len))

@@ -40,7 +40,7 @@ fn way<'a>(now: Instant, view: &RailView, forecast: &'a nmad_plugin::Forecast<'a
     Way {
         rail: view.rail.0.into(),
         wire: view.wire.0.into(),
-        idle_in_ns: view.idle_at.since(now).as_ns(),
+        idle_in_ns: view.busy_ns(now),
         bandwidth: view.bandwidth,
         latency_ns: view.latency_ns,
         flags: u32::from(view.primary) * PRIMARY + u32::from(view.fastest) * FASTEST,

@@ -166,5 +166,5 @@ impl Receipts {
 }
 
 pub(crate) fn candidate(view: &RailView, now: Instant, alone_ns: u64) -> Candidate {
-    Candidate { rail: view.rail, busy_ns: view.idle_at.since(now).as_ns(), alone_ns }
+    Candidate { rail: view.rail, busy_ns: view.busy_ns(now), alone_ns }
 }

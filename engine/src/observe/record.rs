@@ -155,8 +155,7 @@ fn candidates(peer: &Peer, rails: &[Rail], now: Instant, len: u64, protocol: Pro
     let open = peer.links.iter().filter(|link| link.is_up());
     let views = open.map(|link| crate::engine::peer::view(now, link, rails, &peer.way));
     let alone = |view: RailView| {
-        let is_eager = protocol.is_eager();
-        let ns = if is_eager { view.eager_ends_ns(now, len) } else { view.body_ends_ns(now, len) };
+        let ns = if protocol.is_eager() { view.eager_ends_ns(now, len) } else { view.body_ends_ns(now, len) };
         candidate(&view, now, ns)
     };
     views.map(alone).collect()

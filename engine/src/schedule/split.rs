@@ -189,7 +189,7 @@ impl<C: Course> Equation<'_, C> {
         let len = self.len;
         let (mut best, mut work, mut rate) = (None, float(len), 0.0);
         for (index, (lane, view)) in self.lanes.iter_mut().zip(self.rails).enumerate() {
-            let busy_ns = view.idle_at.since(now).as_ns();
+            let busy_ns = view.busy_ns(now);
             let body_ns = C::ns(view.forecast, len);
             let useful_ns = C::useful_ns(view.forecast, len);
             *lane = Lane { index: index as u8, busy_ns, useful_ns: busy_ns.saturating_add(useful_ns) };

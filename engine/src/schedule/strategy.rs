@@ -39,18 +39,24 @@ impl RailView<'_> {
         Scope { rail: self.rail, common }
     }
 
+    /// Predicts the nanoseconds from now until it is idle.
+    #[inline]
+    pub fn busy_ns(&self, now: Instant) -> u64 {
+        self.idle_at.since(now).as_ns()
+    }
+
     /// Predicts the nanoseconds from now until it has carried a part of `len` bytes of a large message, after
     /// all data given to it before.
     #[inline]
     pub fn body_ends_ns(&self, now: Instant, len: u64) -> u64 {
-        self.idle_at.since(now).as_ns().saturating_add(self.forecast.body_ns(len))
+        self.busy_ns(now).saturating_add(self.forecast.body_ns(len))
     }
 
     /// Predicts the nanoseconds from now until it has carried a message of `len` bytes in a packet, after all
     /// data given to it before.
     #[inline]
     pub fn eager_ends_ns(&self, now: Instant, len: u64) -> u64 {
-        self.idle_at.since(now).as_ns().saturating_add(self.forecast.eager_ns(len))
+        self.busy_ns(now).saturating_add(self.forecast.eager_ns(len))
     }
 }
 

@@ -62,8 +62,7 @@ fn best_way(now: Instant, rails: &[RailView], rail: RailId, len: u64) -> RailId 
 /// Whether one rail is predicted to carry `len` bytes earlier than another one on the same wire; the first
 /// of equal ones counts.
 pub(crate) fn leads(now: Instant, way: &RailView, other: &RailView, len: u64) -> bool {
-    let finish_ns = |view: &RailView| {
-        view.idle_at.since(now).as_ns().saturating_add(view.forecast.profile().body().ns(len))
-    };
+    let finish_ns =
+        |view: &RailView| view.busy_ns(now).saturating_add(view.forecast.profile().body().ns(len));
     (finish_ns(way), way.rail) < (finish_ns(other), other.rail)
 }

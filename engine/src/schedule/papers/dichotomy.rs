@@ -29,13 +29,12 @@ impl Strategy for Dichotomy {
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
-        let busy_ns = |rail: &RailView| rail.idle_at.since(now).as_ns();
-        let finish_ns = |rail: &RailView, len| busy_ns(rail).saturating_add(rail.forecast.body_ns(len));
+        let finish_ns = |rail: &RailView, len| rail.body_ends_ns(now, len);
         let Some(first) = rails.iter().min_by_key(|rail| finish_ns(rail, len)) else {
             return Shares::FirstIdle;
         };
         let end_ns = finish_ns(first, len);
-        let others = rails.iter().filter(|rail| rail.rail != first.rail && busy_ns(rail) < end_ns);
+        let others = rails.iter().filter(|rail| rail.rail != first.rail && rail.busy_ns(now) < end_ns);
         let Some(second) = others.min_by_key(|rail| finish_ns(rail, len)) else {
             return Shares::of([(first.rail, len)]);
         };

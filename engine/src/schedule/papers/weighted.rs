@@ -42,7 +42,7 @@ fn by_steps(now: Instant, len: u64, rails: &[RailView]) -> ShareList {
     let count = rails.len().min(order.len());
     let order = &mut order[..count];
     for (index, (place, rail)) in order.iter_mut().zip(rails).enumerate() {
-        *place = (rail.forecast.bandwidth(), rail.idle_at.since(now).as_ns(), index);
+        *place = (rail.forecast.bandwidth(), rail.busy_ns(now), index);
     }
     order.sort_unstable_by_key(|&(_, joins_ns, index)| (joins_ns, index));
     let mut chunks = [0u64; nmad_wire::MAX_RAILS];
